@@ -1,0 +1,3 @@
+//! What every layer may use and what knows no game: random streams, statistics, atomic publication.
+
+pub mod rng;
