@@ -1,1 +1,7 @@
-//! To come.
+//! A run: its config, its directory, the cycle of self-play, training and gate, and what can be watched of it.
+
+pub mod dir;
+pub mod event;
+pub mod observe;
+pub mod stop;
+pub mod strict;
