@@ -53,12 +53,12 @@ impl Node {
             return WdlAbs {
                 first: self.eval_first,
                 draw: self.eval_draw,
-                second: 1.0 - self.eval_first - self.eval_draw,
+                second: (1.0 - self.eval_first - self.eval_draw).max(0.0),
             };
         }
         let n = f64::from(self.visits);
         let (first, draw) = (self.sum_first / n, self.sum_draw / n);
-        WdlAbs { first: first as f32, draw: draw as f32, second: (1.0 - first - draw) as f32 }
+        WdlAbs { first: first as f32, draw: draw as f32, second: (1.0 - first - draw).max(0.0) as f32 }
     }
 }
 
@@ -332,7 +332,8 @@ impl<G: Game> Tree<G> {
     fn view(&self, node: u32) -> NodeView<'_> {
         let n = &self.nodes[node as usize];
         let span = n.edges();
-        let eval = WdlAbs { first: n.eval_first, draw: n.eval_draw, second: 1.0 - n.eval_first - n.eval_draw };
+        let eval =
+            WdlAbs { first: n.eval_first, draw: n.eval_draw, second: (1.0 - n.eval_first - n.eval_draw).max(0.0) };
         NodeView {
             prior: &self.edges.prior[span.clone()],
             visits: &self.edges.visits[span.clone()],
