@@ -84,7 +84,7 @@ impl Game for Pairs {
 
     fn to_move(&self, state: &Stones) -> Player {
         // Plies 0 | 1 2 | 3 4 | ...
-        if self.ply(state).div_ceil(2) % 2 == 0 { Player::First } else { Player::Second }
+        if self.ply(state).div_ceil(2).is_multiple_of(2) { Player::First } else { Player::Second }
     }
 
     fn end(&self, state: &Stones) -> Option<End> {
