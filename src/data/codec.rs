@@ -31,14 +31,8 @@ fn wrong<T>(what: impl Into<String>) -> Result<T, DecodeError> {
 
 const OUTCOMES: [Outcome; 3] = [Outcome::Win(Player::First), Outcome::Draw, Outcome::Win(Player::Second)];
 const KINDS: [PlyKind; 4] = [PlyKind::Opening, PlyKind::Fast, PlyKind::Full, PlyKind::Forced];
-const FINISHES: [Finish; 6] = [
-    Finish::Rules,
-    Finish::Repetition,
-    Finish::PlyCap,
-    Finish::Proven,
-    Finish::Resigned,
-    Finish::Adjudicated,
-];
+const FINISHES: [Finish; 6] =
+    [Finish::Rules, Finish::Repetition, Finish::PlyCap, Finish::Proven, Finish::Resigned, Finish::Adjudicated];
 
 fn code<T: PartialEq>(table: &[T], item: &T) -> u8 {
     table.iter().position(|entry| entry == item).expect("the table lists every value") as u8
@@ -232,7 +226,10 @@ mod tests {
             encode_record(&back, &mut again).unwrap();
             assert_eq!(bytes, again, "rounding is a projection");
             assert_eq!(decode_record(&again).unwrap(), back);
-            assert_eq!((back.origin(), back.index, &back.start, back.end), (record.origin(), index, &record.start, record.end));
+            assert_eq!(
+                (back.origin(), back.index, &back.start, back.end),
+                (record.origin(), index, &record.start, record.end)
+            );
             for (stored, exact) in back.plies.iter().zip(&record.plies) {
                 assert_eq!((stored.action, stored.kind, stored.proven), (exact.action, exact.kind, exact.proven));
                 let near = |a: f32, b: f32| (a - b).abs() < 1.1 / 65535.0;

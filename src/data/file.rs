@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use super::codec::{decode_record, encode_record};
 use super::record::GameRecord;
+use crate::util::publish::{PublishError, write_atomic};
 
 /// The format that is written; this and all before it are read.
 const FORMAT: u32 = 1;
@@ -36,15 +37,8 @@ const COMPRESSION_LEVEL: i32 = 3;
 #[non_exhaustive]
 pub enum RecordFileError {
     /// The system refused.
-    #[error("{}: cannot {action}: {source}", .path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What was tried.
-        action: &'static str,
-        /// The system's answer.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    System(#[from] PublishError),
     /// Empty, or of another kind.
     #[error("{} is not a file of game records: {found}", .path.display())]
     Foreign {
@@ -99,13 +93,6 @@ pub enum RecordFileError {
         /// The file.
         path: PathBuf,
     },
-}
-
-impl RecordFileError {
-    pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self::Io { path, action, source }
-    }
 }
 
 /// What was lost of a file that could be read in part. A warning, to be shown.
@@ -224,7 +211,7 @@ pub(super) fn publish(path: &Path, chunks: &[u8], count: usize) -> Result<(), Re
     bytes.extend(header());
     bytes.extend(chunks);
     bytes.extend(closing_mark(count));
-    write_atomic(path, &bytes).map_err(RecordFileError::io(path, "write it"))
+    Ok(write_atomic(path, &bytes)?)
 }
 
 /// Writes the records in the order given as one complete file, which appears whole or not at all.
@@ -303,12 +290,12 @@ impl RecordReader {
     /// # Errors
     /// When it cannot be read, is not a file of records, or is too new.
     pub fn open(path: &Path) -> Result<Self, RecordFileError> {
-        let io = |action| RecordFileError::io(path, action);
-        let file = File::open(path).map_err(io("open it"))?;
-        let length = file.metadata().map_err(io("ask for its size"))?.len();
+        let failed = |source| PublishError::reading(path, source);
+        let file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
         let mut file = BufReader::with_capacity(1 << 16, file);
         let mut head = Vec::with_capacity(HEADER_BYTES);
-        (&mut file).take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(io("read it"))?;
+        (&mut file).take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
         check_header(path, &head)?;
         let path = path.to_path_buf();
         let offset = HEADER_BYTES as u64;
@@ -337,7 +324,7 @@ impl RecordReader {
         }
         let start = self.offset;
         let decoded = match self.raw_chunk() {
-            Err(error) => return Err(RecordFileError::io(&self.path, "read it")(error)),
+            Err(error) => return Err(PublishError::reading(&self.path, error).into()),
             Ok(Err(what)) => Err(what),
             Ok(Ok(None)) => return Ok(None),
             Ok(Ok(Some(chunk))) => decode(&chunk),
@@ -463,31 +450,6 @@ fn check_header(path: &Path, head: &[u8]) -> Result<(), RecordFileError> {
     Err(RecordFileError::Header { path })
 }
 
-/// Writes a file under a temporary name beside `path`, syncs it, renames it, syncs the folder.
-fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    use std::io::Write as _;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".tmp");
-    let temporary = path.with_file_name(name);
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)?;
-        sync_folder(path)
-    };
-    let result = write();
-    if result.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    result
-}
-
-/// Makes the names in the folder of `path` durable.
-pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    File::open(folder)?.sync_all()
-}
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use super::codec::decode_record;
 use super::file::{ChunkWriter, Damage, HEADER_BYTES, RecordFileError, RecordReader};
-use super::file::{encode_chunks, header, publish, sync_folder};
+use super::file::{encode_chunks, header, publish};
 use super::record::{GameRecord, Origin};
+use crate::util::publish::{PublishError, sync_folder};
 
 /// Adds finished games to the journal of one generation, and turns it into the final file.
 #[derive(Debug)]
@@ -49,31 +50,22 @@ impl RecordWriter {
     /// other than `origin`, or is no journal; when the system refuses.
     pub fn open(path: &Path, origin: Origin) -> Result<Opened, RecordFileError> {
         let journal = journal_path(path);
-        if path.try_exists().map_err(RecordFileError::io(path, "look for it"))? {
+        let failed = |source| PublishError::writing(&journal, "write", source);
+        if path.try_exists().map_err(|source| PublishError::reading(path, source))? {
             return Err(RecordFileError::Complete { path: path.to_path_buf() });
         }
-        let io = |action| RecordFileError::io(&journal, action);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&journal)
-            .map_err(io("open it"))?;
-        let length = file.metadata().map_err(io("ask for its size"))?.len();
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&journal);
+        let mut file = file.map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
         let mut found = (HEADER_BYTES as u64, BTreeSet::new(), None);
-        if length < HEADER_BYTES as u64 && is_torn_header(&journal, length).map_err(io("read it"))? {
+        if length < HEADER_BYTES as u64 && is_torn_header(&journal, length).map_err(failed)? {
             // New, or the run was killed before the header was on the disk.
-            file.set_len(0).map_err(io("begin it"))?;
-            file.seek(SeekFrom::Start(0)).map_err(io("begin it"))?;
-            file.write_all(&header()).map_err(io("begin it"))?;
-            file.sync_all().map_err(io("begin it"))?;
-            sync_folder(&journal).map_err(io("sync the folder of"))?;
+            begin(&mut file).map_err(failed)?;
+            sync_folder(folder_of(&journal))?;
         } else {
             found = scan(&journal, &origin)?;
             if found.0 < length {
-                file.set_len(found.0).map_err(io("cut off its damaged end"))?;
-                file.sync_all().map_err(io("cut off its damaged end"))?;
+                file.set_len(found.0).and_then(|()| file.sync_all()).map_err(failed)?;
             }
         }
         let (end, indices, warning) = found;
@@ -126,7 +118,7 @@ impl RecordWriter {
         if let Err(error) = self.write(&bytes) {
             // Best effort: what a failed write left is no chunk, and would be cut off on the next opening anyway.
             let _ = self.file.set_len(self.end);
-            return Err(RecordFileError::io(&self.journal, "append finished games")(error));
+            return Err(PublishError::writing(&self.journal, "append to", error).into());
         }
         self.end += bytes.len() as u64;
         self.indices.append(&mut new);
@@ -181,11 +173,24 @@ impl RecordWriter {
         let journal = journal_path(path);
         match std::fs::remove_file(&journal) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(RecordFileError::io(&journal, "remove it")(error))
+                Err(PublishError::writing(&journal, "remove", error).into())
             }
             _ => Ok(()),
         }
     }
+}
+
+/// The folder of `path`.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes `file` an empty journal.
+fn begin(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(&header())?;
+    file.sync_all()
 }
 
 /// Whether a short file is the beginning of a header (or empty).
@@ -216,3 +221,7 @@ fn scan(journal: &Path, origin: &Origin) -> Result<Scan, RecordFileError> {
     }
     Ok((reader.offset(), indices, reader.found_damage()))
 }
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

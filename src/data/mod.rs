@@ -31,4 +31,4 @@ pub use file::{Damage, ReadRecords, RecordFileError, RecordReader, read, write};
 pub use journal::{Opened, RecordWriter};
 pub use record::{Finish, GameRecord, Origin, PlyKind, PlyRecord, RecordEnd, Replay, ReplayError, ReplayFault};
 pub use sample::{Batch, BatchRows, SampleError, SampleKey, SampleParams, Sampler};
-pub use window::{Problem, ReplayParams, ReplayWindow, WindowStats};
+pub use window::{ReplayParams, ReplayWindow, WindowStats};

@@ -235,7 +235,7 @@ impl GameRecord {
         }
     }
 
-    fn fault(&self, ply: Option<usize>, fault: ReplayFault) -> ReplayError {
+    pub(super) fn fault(&self, ply: Option<usize>, fault: ReplayFault) -> ReplayError {
         ReplayError { generation: self.generation, index: self.index, ply, fault }
     }
 
@@ -353,3 +353,7 @@ impl<'a, G: Game> Iterator for Replay<'a, G> {
 }
 
 impl<G: Game> ExactSizeIterator for Replay<'_, G> {}
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;
