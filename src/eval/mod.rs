@@ -8,7 +8,9 @@ mod hash;
 mod rollout;
 mod symmetry;
 #[cfg(test)]
-pub(crate) mod testgame;
+mod testgame;
+#[cfg(test)]
+mod testleaves;
 mod uniform;
 
 pub use cache::{CacheStats, Cached, EvalCache};

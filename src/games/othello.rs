@@ -56,13 +56,21 @@ impl Hash for State {
 
 /// A bitboard: 64 bits where they suffice, which is much faster than 128.
 trait Word:
-    Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> + Shl<usize, Output = Self> + Shr<usize, Output = Self>
+    Copy
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + Not<Output = Self>
+    + Shl<usize, Output = Self>
+    + Shr<usize, Output = Self>
 {
+    const BITS: usize;
     fn narrow(wide: u128) -> Self;
     fn widen(self) -> u128;
 }
 
 impl Word for u64 {
+    const BITS: usize = 64;
+
     #[inline(always)]
     fn narrow(wide: u128) -> Self {
         wide as u64
@@ -75,6 +83,8 @@ impl Word for u64 {
 }
 
 impl Word for u128 {
+    const BITS: usize = 128;
+
     #[inline(always)]
     fn narrow(wide: u128) -> Self {
         wide
@@ -101,37 +111,43 @@ impl<const N: usize> Board<N> {
         }
         mask
     };
-    /// Distance between neighbours along each line, and the cells a turned disc can have on it.
-    const LINES: [(usize, u128); 4] =
-        [(N, Self::ALL), (1, Self::INNER), (N - 1, Self::INNER), (N + 1, Self::INNER)];
+    /// Distance between neighbours along each of the four lines through a cell.
+    const STEPS: [usize; 4] = [N, 1, N - 1, N + 1];
+    /// The cells that a turned disc can have on each line.
+    const TURNABLE: [u128; 4] = [Self::ALL, Self::INNER, Self::INNER, Self::INNER];
 
-    /// The cells that a run of `through` cells joins to `from` in both directions of each line: entry `2 * line`
-    /// upwards, `2 * line + 1` downwards. A run has at most `N - 2` cells.
+    /// The cells of `through` that an unbroken run of such cells joins to `from`, upwards along each line and
+    /// downwards. The four lines are worked on side by side (they become one wide vector), and the length
+    /// of runs doubles with each round (the parallel prefix of Kogge and Stone).
     #[inline(always)]
-    fn runs<W: Word>(from: W, through: W) -> [W; 8] {
-        let mut runs = [from; 8];
-        for (line, (step, mask)) in Self::LINES.into_iter().enumerate() {
-            let through = through & W::narrow(mask);
-            let (mut up, mut down) = (through & (from << step), through & (from >> step));
-            for _ in 0..N - 3 {
-                up = up | (through & (up << step));
-                down = down | (through & (down >> step));
+    fn runs<W: Word>(from: W, through: W) -> [[W; 4]; 2] {
+        let allowed = Self::TURNABLE.map(|mask| through & W::narrow(mask));
+        let (mut up, mut down) = ([from; 4], [from; 4]);
+        let (mut up_through, mut down_through) = (allowed, allowed);
+        let mut length = 1;
+        // After the rounds with lengths 1, 2, 4, ... runs of up to 1 + 2 + 4 + ... cells are found; the longest
+        // one between two edges has N - 2.
+        while length <= N - 2 {
+            for line in 0..4 {
+                let shift = length * Self::STEPS[line] % W::BITS;
+                up[line] = up[line] | (up_through[line] & (up[line] << shift));
+                down[line] = down[line] | (down_through[line] & (down[line] >> shift));
+                up_through[line] = up_through[line] & (up_through[line] << shift);
+                down_through[line] = down_through[line] & (down_through[line] >> shift);
             }
-            runs[2 * line] = up;
-            runs[2 * line + 1] = down;
+            length *= 2;
         }
-        runs
+        [up, down].map(|runs| std::array::from_fn(|line| runs[line] & allowed[line]))
     }
 
     /// Where the owner of `own` can place a disc.
     #[inline(always)]
     fn places<W: Word>(own: u128, other: u128) -> u128 {
         let (own, other) = (W::narrow(own), W::narrow(other));
-        let runs = Self::runs(own, other);
-        let mut ends = W::narrow(0);
-        for (line, (step, _)) in Self::LINES.into_iter().enumerate() {
-            ends = ends | (runs[2 * line] << step) | (runs[2 * line + 1] >> step);
-        }
+        let [up, down] = Self::runs(own, other);
+        let ends = (0..4).fold(W::narrow(0), |ends, line| {
+            ends | (up[line] << Self::STEPS[line]) | (down[line] >> Self::STEPS[line])
+        });
         (ends & !(own | other) & W::narrow(Self::ALL)).widen()
     }
 
@@ -139,17 +155,12 @@ impl<const N: usize> Board<N> {
     #[inline(always)]
     fn turned<W: Word>(own: u128, other: u128, cell: usize) -> u128 {
         let (own, other) = (W::narrow(own), W::narrow(other));
-        let runs = Self::runs(W::narrow(1) << cell, other);
-        let mut turned = W::narrow(0);
-        for (line, (step, _)) in Self::LINES.into_iter().enumerate() {
-            let (up, down) = (runs[2 * line], runs[2 * line + 1]);
-            if ((up << step) & own).widen() != 0 {
-                turned = turned | up;
-            }
-            if ((down >> step) & own).widen() != 0 {
-                turned = turned | down;
-            }
-        }
+        let [up, down] = Self::runs(W::narrow(1) << cell, other);
+        let kept = |run: W, end: W| if (end & own).widen() != 0 { run } else { W::narrow(0) };
+        let turned = (0..4).fold(W::narrow(0), |turned, line| {
+            let (above, below) = (up[line] << Self::STEPS[line], down[line] >> Self::STEPS[line]);
+            turned | kept(up[line], above) | kept(down[line], below)
+        });
         turned.widen()
     }
 }
@@ -425,7 +436,9 @@ impl Game for Othello {
             joined = self.grown(joined) & all;
         }
         if joined != all {
-            return impossible("each disc is placed next to another one, but some do not hang together with the middle");
+            return impossible(
+                "each disc is placed next to another one, but some do not hang together with the middle",
+            );
         }
         let ply = all.count_ones() as u16 - 4;
         let mut state = State { discs, to_move, places: 0, over: false, ply };
@@ -468,7 +481,10 @@ mod tests {
             Othello::from_options(&[("size".into(), "08".into())]).unwrap_err().to_string(),
             "option \"size\" of othello is \"08\", allowed: 4, 6, 8 or 10"
         );
-        assert_eq!(Othello::new(5).unwrap_err().to_string(), "option \"size\" of othello is \"5\", allowed: 4, 6, 8 or 10");
+        assert_eq!(
+            Othello::new(5).unwrap_err().to_string(),
+            "option \"size\" of othello is \"5\", allowed: 4, 6, 8 or 10"
+        );
     }
 
     #[test]

@@ -114,16 +114,23 @@ fn has_line(cells: u32) -> bool {
     THREE_IN_LINE[(cells & BOARD) as usize]
 }
 
+/// Counts `n` (less than their sum) through `counts`: the board, and the number within it. Without branches
+/// that depend on the numbers, as those are random.
+#[inline(always)]
+fn pick(counts: &[u32; 9], n: usize) -> (usize, usize) {
+    let n = n as u32;
+    let (mut board, mut before, mut sum) = (0, 0, 0);
+    for count in counts {
+        sum += count;
+        board += usize::from(sum <= n);
+        before = if sum <= n { sum } else { before };
+    }
+    (board.min(8), (n - before) as usize)
+}
+
 impl State {
-    const START: Self = Self {
-        stones: [0; 9],
-        won: 0,
-        open: BOARD,
-        target: FREE,
-        ply: 0,
-        to_move: Player::First,
-        outcome: None,
-    };
+    const START: Self =
+        Self { stones: [0; 9], won: 0, open: BOARD, target: FREE, ply: 0, to_move: Player::First, outcome: None };
 
     /// Free cells of a board, nine bits.
     #[inline(always)]
@@ -177,13 +184,8 @@ impl State {
         for (board, count) in counts.iter_mut().enumerate() {
             *count = self.free(board).count_ones() * (self.open >> board & 1);
         }
-        let mut left = random.below(counts.iter().sum::<u32>() as usize) as u32;
-        let mut board = 0;
-        while left >= counts[board] {
-            left -= counts[board];
-            board += 1;
-        }
-        (board, NTH_CELL[self.free(board) as usize][left as usize].into())
+        let (board, nth) = pick(&counts, random.below(counts.iter().sum::<u32>() as usize));
+        (board, NTH_CELL[self.free(board) as usize][nth].into())
     }
 
     fn sign(&self, column: usize, row: usize) -> Option<char> {
@@ -294,14 +296,58 @@ impl Game for Uttt {
         Action(JOIN[9 * board + cell].into())
     }
 
+    /// The same as move by move, on less: a decided board is kept as one without free cells, so that a
+    /// target without any means a free choice, and no free cell at all a draw.
     fn playout(&self, state: &mut State, random: &mut Stream, _: &mut Vec<Action>) -> End {
-        loop {
-            if let Some(outcome) = state.outcome {
-                return End { outcome, reason: EndReason::Rules };
-            }
-            let (board, cell) = state.random_cell(random);
-            state.put(board, cell);
+        if let Some(end) = self.end(state) {
+            return end;
         }
+        let mut stones = Player::BOTH.map(|player| state.stones.map(|stones| part(stones, player)));
+        let mut won = Player::BOTH.map(|player| part(state.won, player));
+        let mut free: [u32; 9] =
+            std::array::from_fn(|board| if state.open >> board & 1 == 1 { state.free(board) } else { 0 });
+        let mut mover = state.to_move.index();
+        let mut board = if state.target == FREE { usize::MAX } else { state.target.into() };
+        let outcome = loop {
+            let mut cells = free.get(board).copied().unwrap_or(0);
+            let nth;
+            if cells != 0 {
+                nth = random.below(cells.count_ones() as usize);
+            } else {
+                let counts = free.map(u32::count_ones);
+                let total: u32 = counts.iter().sum();
+                if total == 0 {
+                    break Outcome::Draw;
+                }
+                (board, nth) = pick(&counts, random.below(total as usize));
+                cells = free[board];
+            }
+            let cell = usize::from(NTH_CELL[cells as usize & 511][nth & 15]);
+            let own = stones[mover][board] | 1 << cell;
+            stones[mover][board] = own;
+            free[board] = cells & !(1 << cell);
+            if has_line(own) {
+                free[board] = 0;
+                won[mover] |= 1 << board;
+                if has_line(won[mover]) {
+                    break Outcome::Win(Player::BOTH[mover]);
+                }
+            }
+            mover ^= 1;
+            board = cell;
+        };
+        // A win leaves the loop before the turn passes on, a draw after it.
+        let last = if outcome == Outcome::Draw { mover ^ 1 } else { mover };
+        *state = State {
+            stones: std::array::from_fn(|board| stones[0][board] | stones[1][board] << 9),
+            won: won[0] | won[1] << 9,
+            open: (0..9).filter(|&board| free[board] != 0).fold(0, |open, board| open | 1 << board),
+            target: FREE,
+            ply: stones.as_flattened().iter().map(|cells| cells.count_ones() as u8).sum(),
+            to_move: Player::BOTH[last].other(),
+            outcome: Some(outcome),
+        };
+        End { outcome, reason: EndReason::Rules }
     }
 
     fn key(&self, state: &State) -> [u64; 3] {
@@ -550,10 +596,7 @@ mod tests {
         assert!(Uttt.parse_state("9/9/9/9/9/9/9/9/8x o 9").is_ok());
         assert!(error("9/9/9/9/9/9/9/9/8x o 8").contains("no stone of x can have been the last move"));
         assert!(error("9/9/9/9/9/9/9/9/8x o -").contains("no stone of x can have been the last move"));
-        assert_eq!(
-            error("xxx6/ooo6/9/9/9/9/9/9/9 x 1"),
-            "board: both players have a line in small board 1"
-        );
+        assert_eq!(error("xxx6/ooo6/9/9/9/9/9/9/9 x 1"), "board: both players have a line in small board 1");
         assert_eq!(
             error("xxx6/oo7/9/9/9/9/9/9/9 o 1"),
             "small board to play in \"1\": that board is decided, expected -"
