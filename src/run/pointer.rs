@@ -86,7 +86,7 @@ impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = generation_name(self.generation, "safetensors");
         let body = format!("sparring pointer {POINTER_FORMAT}\ncheckpoint {name}\ndigest {}\n", self.digest);
-        write!(f, "{body}check {:08x}\n", crc32fast::hash(body.as_bytes()))
+        writeln!(f, "{body}check {:08x}", crc32fast::hash(body.as_bytes()))
     }
 }
 
