@@ -1,0 +1,391 @@
+//! Turns, repetition and ends: everything of a Zener position but the stacks.
+
+use std::hash::{Hash, Hasher};
+
+use crate::game::{Action, End, EndReason, Player};
+use crate::util::rng::Stream;
+
+use super::board::{Board, NONE, OFF, Step, byte_of, map_pieces, piece};
+use super::tables::{CELLS, MOVES, OFF_PLANE, PERMUTATIONS, SYMBOLS, mirrored, target};
+
+/// Where the player to move stands in the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// White's first turn, one single move.
+    Opening,
+    /// First move of a turn; the opponent has moved this symbol last.
+    Compulsory(u8),
+    /// Free move after the compulsory one of this symbol.
+    Free(u8),
+}
+
+/// [`Turn`] as a number below 16: 0, then 1 + symbol, then 6 + symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TurnCode(u8);
+
+impl TurnCode {
+    pub const fn new(turn: Turn) -> Self {
+        Self(match turn {
+            Turn::Opening => 0,
+            Turn::Compulsory(symbol) => 1 + symbol,
+            Turn::Free(symbol) => 6 + symbol,
+        })
+    }
+
+    pub const fn get(self) -> Turn {
+        match self.0 {
+            0 => Turn::Opening,
+            code @ 1..=5 => Turn::Compulsory(code - 1),
+            code => Turn::Free(code - 6),
+        }
+    }
+
+    /// Bytes of the symbols that must move if they can.
+    #[inline]
+    fn must(self) -> u64 {
+        const MUST: [u64; 16] = masks(1);
+        MUST[usize::from(self.0 & 15)]
+    }
+
+    /// Bytes of the symbols that must not move.
+    #[inline]
+    fn must_not(self) -> u64 {
+        const MUST_NOT: [u64; 16] = masks(6);
+        MUST_NOT[usize::from(self.0 & 15)]
+    }
+}
+
+/// The byte of each symbol at the code `base` + symbol.
+const fn masks(base: usize) -> [u64; 16] {
+    let mut out = [0; 16];
+    let mut symbol = 0;
+    while symbol < SYMBOLS {
+        out[base + symbol] = byte_of(symbol as u8);
+        symbol += 1;
+    }
+    out
+}
+
+/// The packed pieces, with the turn code and the side to move in their spare highest bits: what
+/// repetition compares, exactly.
+pub(super) type Position = [u64; 2];
+
+/// Where the spare bits begin.
+const SPARE: u32 = 60;
+
+/// How a game ended, in one byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finish {
+    No,
+    Won(u8),
+    Repeated,
+    Capped,
+}
+
+/// A position with the positions before it.
+///
+/// Two states are equal when the stacks, the turn, the number of moves, the end and the sequence of earlier
+/// positions (since the start or the fen) are the same. The order of the earlier positions does not matter to
+/// the rules, so this is finer than needed, never coarser.
+#[derive(Debug)]
+pub struct State {
+    pub(super) board: Board,
+    pub(super) side: u8,
+    pub(super) turn: TurnCode,
+    /// How often this position stood before: 0, 1, or 2, which ends the game.
+    pub(super) earlier: u8,
+    pub(super) finish: Finish,
+    pub(super) ply: u16,
+    /// All earlier positions in order; this one is not among them.
+    history: Vec<Position>,
+}
+
+impl Clone for State {
+    fn clone(&self) -> Self {
+        Self { history: self.history.clone(), ..*self }
+    }
+
+    /// Keeps the allocation of the history, so that a search can copy a state into an old one cheaply.
+    fn clone_from(&mut self, source: &Self) {
+        let mut history = std::mem::take(&mut self.history);
+        history.clone_from(&source.history);
+        *self = Self { history, ..*source };
+    }
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.position() == other.position()
+            && self.ply == other.ply
+            && self.finish == other.finish
+            && self.history == other.history
+    }
+}
+
+impl Eq for State {}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.position().hash(hasher);
+        self.ply.hash(hasher);
+        self.history.len().hash(hasher);
+    }
+}
+
+impl State {
+    /// A position whose history starts here. `finish` is what the stacks say; the cap is applied here.
+    pub(super) fn new(
+        board: Board,
+        side: u8,
+        turn: Turn,
+        ply: u16,
+        finish: Finish,
+        max_plies: u16,
+    ) -> Self {
+        let finish = if finish == Finish::No && ply >= max_plies { Finish::Capped } else { finish };
+        let turn = TurnCode::new(turn);
+        Self { board, side, turn, earlier: 0, finish, ply, history: Vec::new() }
+    }
+
+    /// How the game ended, if it did.
+    pub(super) fn end(&self) -> Option<End> {
+        match self.finish {
+            Finish::No => None,
+            Finish::Won(side) => Some(End::win(player(side))),
+            Finish::Repeated => Some(End::draw(EndReason::Repetition)),
+            Finish::Capped => Some(End::draw(EndReason::PlyCap)),
+        }
+    }
+
+    /// What repetition compares.
+    #[inline]
+    pub(super) fn position(&self) -> Position {
+        let [white, black] = self.board.pieces();
+        [white | u64::from(self.turn.0) << SPARE, black | u64::from(self.side) << SPARE]
+    }
+
+    /// Bytes of the symbols that may move now.
+    #[inline]
+    pub(super) fn movable(&self) -> u64 {
+        let free = self.board.free(usize::from(self.side));
+        let compulsory = free & self.turn.must();
+        if compulsory != 0 { compulsory } else { free & !self.turn.must_not() }
+    }
+
+    /// Appends the legal moves in notation order.
+    pub(super) fn legal(&self, out: &mut Vec<Action>) {
+        if self.finish != Finish::No {
+            return;
+        }
+        let side = usize::from(self.side);
+        let movable = self.movable();
+        let mut squares = [OFF; SYMBOLS];
+        for (symbol, square) in squares.iter_mut().enumerate() {
+            if movable & byte_of(symbol as u8) != 0 {
+                *square = self.board.square(side, symbol);
+            }
+        }
+        squares.sort_unstable();
+        for square in squares.into_iter().filter(|&square| square != OFF) {
+            let moves = &MOVES[side][usize::from(square)];
+            out.extend_from_slice(&moves.actions[..usize::from(moves.count)]);
+        }
+    }
+
+    /// A uniformly random legal move of a game that goes on.
+    #[inline]
+    pub(super) fn random_step(&self, random: &mut Stream) -> Step {
+        self.board.random_step(usize::from(self.side), self.movable(), |count| random.below(count))
+    }
+
+    /// The move that `action` means here.
+    ///
+    /// # Panics
+    /// When it is no move of the side to move.
+    pub(super) fn step_of(&self, action: Action) -> Step {
+        let (plane, from) = (action.index() / CELLS, action.index() % CELLS);
+        let to = target(from, plane).expect("a legal action has a target");
+        let piece = self.board.top(from as u8);
+        assert!(piece != NONE && piece >> 3 == self.side, "a legal action moves a free own piece");
+        Step { symbol: usize::from(piece & 7), from: from as u8, to }
+    }
+
+    /// Makes a legal move.
+    pub(super) fn play(&mut self, step: Step, max_plies: u16) {
+        self.history.push(self.position());
+        self.advance(step);
+        if self.finish == Finish::No {
+            self.earlier = self.count_earlier();
+            self.settle(max_plies);
+        }
+    }
+
+    /// Plays random moves to the end; the same game as with [`State::play`], but positions are looked up
+    /// in the history only when a small filter says that they may be there.
+    pub(super) fn playout(&mut self, random: &mut Stream, max_plies: u16) {
+        let mut filter = Filter::default();
+        for position in &self.history {
+            filter.insert(position);
+        }
+        let left = usize::from(max_plies.saturating_sub(self.ply));
+        self.history.reserve(left.min(256));
+        let mut position = self.position();
+        while self.finish == Finish::No {
+            filter.insert(&position);
+            self.history.push(position);
+            self.advance(self.random_step(random));
+            if self.finish == Finish::No {
+                position = self.position();
+                self.earlier = if filter.may_contain(&position) { self.count_earlier() } else { 0 };
+                self.settle(max_plies);
+            }
+        }
+    }
+
+    /// Moves a piece, decides whether that wins, and passes the turn as far as it passes.
+    ///
+    /// A winning move leaves side and turn as they were: nobody is next.
+    #[inline]
+    fn advance(&mut self, step: Step) {
+        let side = usize::from(self.side);
+        self.board.make(side, step);
+        self.ply += 1;
+        if step.to == OFF || self.board.free(side ^ 1) == 0 {
+            self.finish = Finish::Won(self.side);
+            self.earlier = 0;
+            return;
+        }
+        let symbol = step.symbol as u8;
+        let others = self.board.free(side) & !byte_of(symbol);
+        // A blocked compulsory piece cannot have moved, so its symbol tells the compulsory move.
+        let stays = (self.turn == TurnCode::new(Turn::Compulsory(symbol))) & (others != 0);
+        self.turn = TurnCode(symbol + if stays { 6 } else { 1 });
+        self.side ^= u8::from(!stays);
+    }
+
+    /// Ends the game by repetition or by the cap.
+    #[inline]
+    fn settle(&mut self, max_plies: u16) {
+        if self.earlier >= 2 {
+            self.finish = Finish::Repeated;
+        } else if self.ply >= max_plies {
+            self.finish = Finish::Capped;
+        }
+    }
+
+    /// How often the present position is in the history, by exact comparison.
+    ///
+    /// Each single move changes the parity of one piece's row + column, so a position can only recur after
+    /// an even number of moves. After two it cannot: either both were made by one player, with two pieces,
+    /// or by both players; either way each piece moved went just one step and is not back.
+    #[inline]
+    fn count_earlier(&self) -> u8 {
+        let now = self.position();
+        let found = self.history.iter().rev().skip(3).step_by(2).filter(|&&then| then == now).count();
+        found.min(2) as u8
+    }
+
+    /// The state as seen through symmetry `index`: mirrored when it is odd, symbols through
+    /// permutation `index / 2`.
+    pub(super) fn mapped(&self, index: usize) -> Self {
+        let symbols = &PERMUTATIONS[index / 2];
+        let square = |square| if index % 2 == 1 { mirrored(square) } else { square };
+        let turn = |code: TurnCode| {
+            TurnCode::new(match code.get() {
+                Turn::Opening => Turn::Opening,
+                Turn::Compulsory(symbol) => Turn::Compulsory(symbols[usize::from(symbol)]),
+                Turn::Free(symbol) => Turn::Free(symbols[usize::from(symbol)]),
+            })
+        };
+        let history = self.history.iter().map(|&[white, black]| {
+            let code = turn(TurnCode((white >> SPARE) as u8));
+            let side = black >> SPARE;
+            let mask = (1 << SPARE) - 1;
+            let [white, black] = map_pieces([white & mask, black & mask], square, symbols);
+            [white | u64::from(code.0) << SPARE, black | side << SPARE]
+        });
+        Self {
+            board: Board::from_pieces(map_pieces(self.board.pieces(), square, symbols)),
+            turn: turn(self.turn),
+            history: history.collect(),
+            ..*self
+        }
+    }
+
+    /// The action index of a step of the side to move.
+    pub(super) fn action_of(step: Step) -> Action {
+        let plane = if step.to == OFF {
+            OFF_PLANE
+        } else {
+            match i16::from(step.to) - i16::from(step.from) {
+                -1 => 1,
+                1 => 2,
+                difference if difference < 0 => 0,
+                _ => 3,
+            }
+        };
+        Action((plane * CELLS + usize::from(step.from)) as u16)
+    }
+
+    /// Whether the piece of `side` with `symbol` is on top of its stack.
+    pub(super) fn is_free(&self, side: usize, symbol: u8) -> bool {
+        self.board.free(side) & byte_of(piece(side, usize::from(symbol))) != 0
+    }
+}
+
+/// The player of a side: white is the first.
+pub(super) const fn player(side: u8) -> Player {
+    if side == 0 { Player::First } else { Player::Second }
+}
+
+/// A set of positions that may report a position it does not hold, never the other way round.
+struct Filter([u64; Filter::WORDS]);
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self([0; Self::WORDS])
+    }
+}
+
+impl Filter {
+    /// 4096 bits: with 100 positions inserted, one question in forty is answered wrongly.
+    const WORDS: usize = 64;
+
+    #[inline]
+    fn place(position: &Position) -> (usize, u64) {
+        // Multiplicative hashing (Knuth, TAOCP 6.4): the product's highest bits depend on all bits below.
+        let folded = position[0] ^ position[1].rotate_left(23).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let bits = folded.wrapping_mul(0xd1b5_4a32_d192_ed03) >> 52;
+        ((bits >> 6) as usize, 1 << (bits & 63))
+    }
+
+    #[inline]
+    fn insert(&mut self, position: &Position) {
+        let (word, bit) = Self::place(position);
+        self.0[word] |= bit;
+    }
+
+    #[inline]
+    fn may_contain(&self, position: &Position) -> bool {
+        let (word, bit) = Self::place(position);
+        self.0[word] & bit != 0
+    }
+}
+
+#[cfg(test)]
+impl State {
+    pub(super) fn history_capacity(&self) -> usize {
+        self.history.capacity()
+    }
+
+    /// How the game ended, exits told from blocks.
+    pub(super) fn finish_name(&self) -> &'static str {
+        match self.finish {
+            Finish::No => "goes on",
+            Finish::Won(side) if self.board.free(usize::from(side ^ 1)) == 0 => "blocked",
+            Finish::Won(_) => "left",
+            Finish::Repeated => "repeated",
+            Finish::Capped => "capped",
+        }
+    }
+}
