@@ -3,7 +3,9 @@
 //! Every piece knows its square and the piece it lies on; every square knows its top piece. A move
 //! changes a constant number of these links without a loop or a branch, however high the stacks are.
 
-use super::tables::{CELLS, MOVES, SYMBOLS};
+use crate::util::rng::Stream;
+
+use super::tables::{CELLS, CHOICES, MOVES, SYMBOLS};
 
 /// A piece as `side * 8 + symbol`, or [`NONE`].
 pub(super) type Piece = u8;
@@ -17,23 +19,15 @@ pub(super) const OFF: u8 = CELLS as u8;
 const FIELD: u32 = 12;
 /// Where the piece beneath lies in a field.
 const BELOW: u32 = 6;
-/// A byte for each symbol.
-const SYMBOL_BYTES: u64 = 0xff_ffff_ffff;
-/// The number 1 in the byte of each symbol.
-const ONES: u64 = 0x01_0101_0101;
-/// The highest bit in the byte of each symbol.
-const HIGHS: u64 = 0x80_8080_8080;
+/// A bit for each symbol.
+const SYMBOL_BITS: u32 = 0x1f;
+/// A bit for each piece.
+const PIECE_BITS: u32 = SYMBOL_BITS | SYMBOL_BITS << 8;
 
 /// `side * 8 + symbol`.
 #[inline]
 pub(super) const fn piece(side: usize, symbol: usize) -> Piece {
     (side * 8 + symbol) as Piece
-}
-
-/// A byte of ones at the place of `piece`'s symbol; nothing for [`NONE`].
-#[inline]
-pub(super) const fn byte_of(piece: Piece) -> u64 {
-    (0xff << (8 * (piece & 7) as u32)) & SYMBOL_BYTES
 }
 
 /// One single move: which symbol goes from where to where ([`OFF`]: leaves the board).
@@ -50,10 +44,8 @@ pub(super) struct Board {
     /// For each side twelve bits for each symbol: six of the square (or [`OFF`]), four of the piece
     /// beneath (or [`NONE`]), two unused; the highest four bits are zero. This alone determines the board.
     pieces: [u64; 2],
-    /// For each side a byte for each symbol: 255 when the piece is free (on top), else 0.
-    free: [u64; 2],
-    /// For each side a byte for each symbol: how many moves the piece has where it stands, were it free.
-    mobility: [u64; 2],
+    /// Which pieces are free (on top): bit `piece` of each.
+    free: u32,
     /// The top piece of each square, or [`NONE`].
     tops: [Piece; CELLS],
 }
@@ -61,21 +53,18 @@ pub(super) struct Board {
 impl Board {
     /// The board with these packed pieces (see the field), which must be consistent.
     pub fn from_pieces(pieces: [u64; 2]) -> Self {
-        let mut board = Self { pieces, free: [SYMBOL_BYTES; 2], mobility: [0; 2], tops: [NONE; CELLS] };
+        let mut board = Self { pieces, free: PIECE_BITS, tops: [NONE; CELLS] };
         for side in 0..2 {
             for symbol in 0..SYMBOLS {
-                let (square, below) = (board.square(side, symbol), board.below(side, symbol));
-                if square == OFF {
-                    board.free[side] &= !byte_of(piece(side, symbol));
-                } else {
-                    board.mobility[side] |= u64::from(MOVES[side][usize::from(square)].count) << (8 * symbol);
+                board.free &= !(1 << board.below(side, symbol));
+                if board.square(side, symbol) == OFF {
+                    board.free &= !(1 << piece(side, symbol));
                 }
-                board.free[usize::from(below >> 3)] &= !byte_of(below);
             }
         }
         for side in 0..2 {
             for symbol in 0..SYMBOLS {
-                if board.free[side] & byte_of(piece(side, symbol)) != 0 {
+                if board.is_free(side, symbol) {
                     board.tops[usize::from(board.square(side, symbol))] = piece(side, symbol);
                 }
             }
@@ -123,10 +112,16 @@ impl Board {
         self.tops[usize::from(square)]
     }
 
-    /// A byte of ones for each free piece of `side`.
+    /// The free pieces of `side`, a bit for each symbol.
     #[inline]
-    pub fn free(&self, side: usize) -> u64 {
-        self.free[side]
+    pub fn free(&self, side: usize) -> u32 {
+        self.free >> (8 * side) & SYMBOL_BITS
+    }
+
+    /// Whether a piece is on top of its stack.
+    #[inline]
+    pub fn is_free(&self, side: usize, symbol: usize) -> bool {
+        self.free >> piece(side, symbol) & 1 == 1
     }
 
     /// The pieces of a square from top to bottom.
@@ -138,42 +133,47 @@ impl Board {
     }
 
     /// Moves a free piece; [`OFF`] takes it from the board.
-    #[inline]
+    #[inline(always)]
     pub fn make(&mut self, side: usize, step: Step) {
         let Step { symbol, from, to } = step;
         let below = self.below(side, symbol);
         self.tops[usize::from(from)] = below;
-        self.free[usize::from(below >> 3)] |= byte_of(below);
         let mut covered = NONE;
-        let mut moves_there = 0;
         if to == OFF {
-            self.free[side] &= !byte_of(symbol as u8);
+            self.free &= !(1 << piece(side, symbol));
         } else {
             covered = std::mem::replace(&mut self.tops[usize::from(to)], piece(side, symbol));
-            self.free[usize::from(covered >> 3)] &= !byte_of(covered);
-            moves_there = MOVES[side][usize::from(to)].count;
         }
-        let moves_here = MOVES[side][usize::from(from)].count;
-        self.mobility[side] ^= u64::from(moves_here ^ moves_there) << (8 * symbol);
+        self.free = (self.free | 1 << below) & !(1 << covered) & PIECE_BITS;
         self.pieces[side] ^= pack(from ^ to, below ^ covered, symbol);
     }
 
-    /// A uniformly random move of the pieces in `movable` (bytes as in [`Board::free`], not all zero);
-    /// `below(n)` draws a uniform index in `0..n`.
-    ///
-    /// The moves lie one after the other, in the order of symbols; the prefix sums of their counts are
-    /// the bytes of one product, and the piece is found by comparing all of them with the draw at once.
-    #[inline]
-    pub fn random_step(&self, side: usize, movable: u64, below: impl FnOnce(usize) -> usize) -> Step {
-        let ends = (self.mobility[side] & movable).wrapping_mul(ONES) & SYMBOL_BYTES;
-        let draw = below((ends >> (8 * (SYMBOLS - 1))) as usize) as u64;
-        // At most 20 moves, so no byte overflows: the highest bit is set where the end is above the draw.
-        let beyond = (ends + (0x7f - draw) * ONES) & HIGHS;
-        let symbol = (beyond.trailing_zeros() / 8) as usize;
-        let before = ((ends << 8) >> (8 * symbol)) & 0xff;
+    /// A uniformly random move of one free piece.
+    #[inline(always)]
+    pub fn random_step_of(&self, side: usize, symbol: usize, random: &mut Stream) -> Step {
         let from = self.square(side, symbol);
-        let to = MOVES[side][usize::from(from)].to[(draw - before) as usize & 3];
+        let to = MOVES[side][usize::from(from)].to[random.below(12)];
         Step { symbol, from, to }
+    }
+
+    /// A uniformly random move of the pieces in `movable`, free ones and at least one.
+    ///
+    /// A piece and one of four directions are drawn until the piece has that many moves: each move is as
+    /// likely as any other, whatever piece it is of.
+    #[inline(always)]
+    pub fn random_step(&self, side: usize, movable: u32, random: &mut Stream) -> Step {
+        let choices = &CHOICES[(movable & SYMBOL_BITS) as usize];
+        loop {
+            // The halves of one draw, scaled as in `Stream::below`; the bias is below 60 / 2^32.
+            let bits = random.bits();
+            let symbol = usize::from(choices[((bits >> 32) * 60 >> 32) as usize]);
+            let direction = (bits & 3) as usize;
+            let from = self.square(side, symbol);
+            let moves = &MOVES[side][usize::from(from)];
+            if direction < usize::from(moves.count) {
+                return Step { symbol, from, to: moves.to[direction] };
+            }
+        }
     }
 }
 
@@ -184,18 +184,13 @@ const fn pack(square: u8, below: Piece, symbol: usize) -> u64 {
 }
 
 /// Packed pieces as seen through a symmetry: squares through `square`, pieces through `piece`.
-pub(super) fn map_pieces(
-    pieces: [u64; 2],
-    square: impl Fn(u8) -> u8,
-    symbol_to: &[u8; SYMBOLS],
-) -> [u64; 2] {
+pub(super) fn map_pieces(pieces: [u64; 2], square: impl Fn(u8) -> u8, symbol_to: &[u8; SYMBOLS]) -> [u64; 2] {
     let mut out = [0; 2];
     for side in 0..2 {
         for symbol in 0..SYMBOLS {
             let field = pieces[side] >> (FIELD * symbol as u32);
             let below = (field >> BELOW) as u8 & 15;
-            let below =
-                if below == NONE { NONE } else { (below & 8) | symbol_to[usize::from(below & 7)] };
+            let below = if below == NONE { NONE } else { (below & 8) | symbol_to[usize::from(below & 7)] };
             out[side] |= pack(square(field as u8 & 63), below, usize::from(symbol_to[symbol]));
         }
     }
@@ -208,7 +203,7 @@ mod tests {
 
     #[test]
     fn links_stay_consistent_and_equal_a_board_built_anew() {
-        let mut random = crate::util::rng::Stream::test(5);
+        let mut random = Stream::test(5);
         for _ in 0..200 {
             let mut stacks: [Vec<Piece>; CELLS] = std::array::from_fn(|_| Vec::new());
             for side in 0..2 {
@@ -227,7 +222,7 @@ mod tests {
                 if board.free(side) == 0 {
                     continue;
                 }
-                let step = board.random_step(side, board.free(side), |n| random.below(n));
+                let step = board.random_step(side, board.free(side), &mut random);
                 assert_eq!(board.top(step.from), piece(side, step.symbol));
                 let moved = stacks[usize::from(step.from)].pop().expect("the piece is there");
                 board.make(side, step);
@@ -251,9 +246,9 @@ mod tests {
         // Free: wave in the corner A1 (3 moves: off, right, down), circle on B3 (4), square and star on
         // row G (2 and 2); the cross lies under the circle.
         let mut counts = std::collections::HashMap::new();
-        let mut random = crate::util::rng::Stream::test(6);
+        let mut random = Stream::test(6);
         for _ in 0..110_000 {
-            let step = board.random_step(0, board.free(0), |n| random.below(n));
+            let step = board.random_step(0, board.free(0), &mut random);
             *counts.entry((step.symbol, step.to)).or_insert(0u32) += 1;
         }
         assert_eq!(counts.len(), 11);

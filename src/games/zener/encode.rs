@@ -4,7 +4,7 @@
 //! squares. Pieces are told apart as the mover's own and the opponent's, and planes say over which edge the
 //! mover leaves the board.
 
-use super::board::{OFF, byte_of};
+use super::board::OFF;
 use super::state::{Position, State, Turn};
 use super::tables::{CELLS, COLUMNS, ROWS, SYMBOL_NAMES, SYMBOLS, exit_row};
 
@@ -30,9 +30,9 @@ pub(super) const CHANNELS: usize = 28;
 pub(super) fn plane_names() -> Vec<String> {
     let mut names = Vec::with_capacity(CHANNELS);
     for owner in ["own", "opponent's"] {
-        names.extend(SYMBOL_NAMES.map(|symbol| {
-            format!("{owner} {symbol}: 1 / (1 + pieces above it) on its square, else 0")
-        }));
+        names.extend(
+            SYMBOL_NAMES.map(|symbol| format!("{owner} {symbol}: 1 / (1 + pieces above it) on its square, else 0")),
+        );
     }
     names.push("own free pieces: 1, else 0".to_owned());
     names.push("opponent's free pieces: 1, else 0".to_owned());
@@ -41,9 +41,9 @@ pub(super) fn plane_names() -> Vec<String> {
     names.extend(SYMBOL_NAMES.map(|symbol| {
         format!("1 everywhere at the first move of a turn when the opponent moved the {symbol} last, else 0")
     }));
-    names.extend(SYMBOL_NAMES.map(|symbol| {
-        format!("1 everywhere at the free move after the compulsory {symbol}, else 0")
-    }));
+    names.extend(
+        SYMBOL_NAMES.map(|symbol| format!("1 everywhere at the free move after the compulsory {symbol}, else 0")),
+    );
     names.push("1 everywhere when white is to move, else 0".to_owned());
     names.push("rows to the row from which the mover leaves the board, / 6".to_owned());
     names.push("times this position stood before, / 2, everywhere".to_owned());
@@ -85,12 +85,12 @@ pub(super) fn encode(state: &State, max_plies: u16, out: &mut [f32]) {
         let row = square / COLUMNS;
         out[EXIT * CELLS + square] = row.abs_diff(exit_row(mover)) as f32 / (ROWS - 1) as f32;
     }
-    for (plane, side, bytes) in [
+    for (plane, side, symbols) in [
         (OWN_FREE, mover, state.board.free(mover)),
         (OPPONENT_FREE, mover ^ 1, state.board.free(mover ^ 1)),
         (MOVABLE, mover, state.movable()),
     ] {
-        for symbol in (0..SYMBOLS).filter(|&symbol| bytes & byte_of(symbol as u8) != 0) {
+        for symbol in (0..SYMBOLS).filter(|symbol| symbols >> symbol & 1 == 1) {
             let square = state.board.square(side, symbol);
             debug_assert_ne!(square, OFF, "a free piece is on the board");
             out[plane * CELLS + usize::from(square)] = 1.0;

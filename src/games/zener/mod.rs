@@ -11,6 +11,7 @@
 
 mod board;
 mod encode;
+mod playout;
 mod state;
 mod tables;
 mod text;
@@ -21,7 +22,6 @@ mod cases;
 mod reference;
 #[cfg(test)]
 mod tests;
-
 
 pub use encode::Key;
 pub use state::State;
@@ -109,23 +109,17 @@ impl Game for Zener {
                 ("setup", "standard") => game.setup = Setup::Standard,
                 ("setup", "official") => game.setup = Setup::Official,
                 ("setup", _) => {
-                    return Err(TextError::new(format!(
-                        "zener: setup={value:?} is neither standard nor official"
-                    )));
+                    return Err(TextError::new(format!("zener: setup={value:?} is neither standard nor official")));
                 }
                 ("max_plies", _) => {
                     let plain = value.bytes().all(|byte| byte.is_ascii_digit());
                     let number = value.parse().ok().filter(|plies| plain && (1..=10_000).contains(plies));
                     game.max_plies = number.ok_or_else(|| {
-                        TextError::new(format!(
-                            "zener: max_plies={value:?} is not a whole number from 1 to 10000"
-                        ))
+                        TextError::new(format!("zener: max_plies={value:?} is not a whole number from 1 to 10000"))
                     })?;
                 }
                 _ => {
-                    return Err(TextError::new(format!(
-                        "zener has no option {name:?}; it has setup and max_plies"
-                    )));
+                    return Err(TextError::new(format!("zener has no option {name:?}; it has setup and max_plies")));
                 }
             }
         }
@@ -201,11 +195,12 @@ impl Game for Zener {
     }
 
     fn random_action(&self, state: &State, random: &mut Stream, _scratch: &mut Vec<Action>) -> Action {
-        State::action_of(state.random_step(random))
+        let step = state.random_step(random);
+        state::action_of(step.from, step.to)
     }
 
     fn playout(&self, state: &mut State, random: &mut Stream, _scratch: &mut Vec<Action>) -> End {
-        state.playout(random, self.max_plies);
+        playout::playout(state, random, self.max_plies);
         state.end().expect("a playout goes on to the end")
     }
 

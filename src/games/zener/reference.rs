@@ -88,8 +88,7 @@ impl Plain {
             return Vec::new();
         }
         let free = self.free(self.white);
-        let compulsory: Vec<_> =
-            free.iter().copied().filter(|piece| piece.2 == self.last_of_opponent).collect();
+        let compulsory: Vec<_> = free.iter().copied().filter(|piece| piece.2 == self.last_of_opponent).collect();
         let may = if compulsory.is_empty() {
             free.into_iter().filter(|piece| piece.2 != self.just_moved).collect()
         } else {

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use crate::game::{Action, End, EndReason, Player};
 use crate::util::rng::Stream;
 
-use super::board::{Board, NONE, OFF, Step, byte_of, map_pieces, piece};
+use super::board::{Board, NONE, OFF, Step, map_pieces};
 use super::tables::{CELLS, MOVES, OFF_PLANE, PERMUTATIONS, SYMBOLS, mirrored, target};
 
 /// Where the player to move stands in the turn.
@@ -39,31 +39,6 @@ impl TurnCode {
             code => Turn::Free(code - 6),
         }
     }
-
-    /// Bytes of the symbols that must move if they can.
-    #[inline]
-    fn must(self) -> u64 {
-        const MUST: [u64; 16] = masks(1);
-        MUST[usize::from(self.0 & 15)]
-    }
-
-    /// Bytes of the symbols that must not move.
-    #[inline]
-    fn must_not(self) -> u64 {
-        const MUST_NOT: [u64; 16] = masks(6);
-        MUST_NOT[usize::from(self.0 & 15)]
-    }
-}
-
-/// The byte of each symbol at the code `base` + symbol.
-const fn masks(base: usize) -> [u64; 16] {
-    let mut out = [0; 16];
-    let mut symbol = 0;
-    while symbol < SYMBOLS {
-        out[base + symbol] = byte_of(symbol as u8);
-        symbol += 1;
-    }
-    out
 }
 
 /// The packed pieces, with the turn code and the side to move in their spare highest bits: what
@@ -73,7 +48,14 @@ pub(super) type Position = [u64; 2];
 /// Where the spare bits begin.
 const SPARE: u32 = 60;
 
-/// How a game ended, in one byte.
+/// See [`Position`].
+#[inline(always)]
+pub(super) fn position(board: &Board, side: u8, turn: TurnCode) -> Position {
+    let [white, black] = board.pieces();
+    [white | u64::from(turn.0) << SPARE, black | u64::from(side) << SPARE]
+}
+
+/// How a game ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finish {
     No,
@@ -97,7 +79,7 @@ pub struct State {
     pub(super) finish: Finish,
     pub(super) ply: u16,
     /// All earlier positions in order; this one is not among them.
-    history: Vec<Position>,
+    pub(super) history: Vec<Position>,
 }
 
 impl Clone for State {
@@ -134,14 +116,7 @@ impl Hash for State {
 
 impl State {
     /// A position whose history starts here. `finish` is what the stacks say; the cap is applied here.
-    pub(super) fn new(
-        board: Board,
-        side: u8,
-        turn: Turn,
-        ply: u16,
-        finish: Finish,
-        max_plies: u16,
-    ) -> Self {
+    pub(super) fn new(board: Board, side: u8, turn: Turn, ply: u16, finish: Finish, max_plies: u16) -> Self {
         let finish = if finish == Finish::No && ply >= max_plies { Finish::Capped } else { finish };
         let turn = TurnCode::new(turn);
         Self { board, side, turn, earlier: 0, finish, ply, history: Vec::new() }
@@ -160,16 +135,17 @@ impl State {
     /// What repetition compares.
     #[inline]
     pub(super) fn position(&self) -> Position {
-        let [white, black] = self.board.pieces();
-        [white | u64::from(self.turn.0) << SPARE, black | u64::from(self.side) << SPARE]
+        position(&self.board, self.side, self.turn)
     }
 
-    /// Bytes of the symbols that may move now.
-    #[inline]
-    pub(super) fn movable(&self) -> u64 {
+    /// The symbols that may move now, a bit for each.
+    pub(super) fn movable(&self) -> u32 {
         let free = self.board.free(usize::from(self.side));
-        let compulsory = free & self.turn.must();
-        if compulsory != 0 { compulsory } else { free & !self.turn.must_not() }
+        match self.turn.get() {
+            Turn::Compulsory(symbol) if free >> symbol & 1 == 1 => 1 << symbol,
+            Turn::Compulsory(_) | Turn::Opening => free,
+            Turn::Free(symbol) => free & !(1 << symbol),
+        }
     }
 
     /// Appends the legal moves in notation order.
@@ -180,22 +156,25 @@ impl State {
         let side = usize::from(self.side);
         let movable = self.movable();
         let mut squares = [OFF; SYMBOLS];
-        for (symbol, square) in squares.iter_mut().enumerate() {
-            if movable & byte_of(symbol as u8) != 0 {
-                *square = self.board.square(side, symbol);
-            }
+        for symbol in (0..SYMBOLS).filter(|symbol| movable >> symbol & 1 == 1) {
+            squares[symbol] = self.board.square(side, symbol);
         }
         squares.sort_unstable();
-        for square in squares.into_iter().filter(|&square| square != OFF) {
-            let moves = &MOVES[side][usize::from(square)];
-            out.extend_from_slice(&moves.actions[..usize::from(moves.count)]);
+        for from in squares.into_iter().filter(|&square| square != OFF) {
+            let moves = &MOVES[side][usize::from(from)];
+            out.extend(moves.to[..usize::from(moves.count)].iter().map(|&to| action_of(from, to)));
         }
     }
 
     /// A uniformly random legal move of a game that goes on.
-    #[inline]
     pub(super) fn random_step(&self, random: &mut Stream) -> Step {
-        self.board.random_step(usize::from(self.side), self.movable(), |count| random.below(count))
+        let side = usize::from(self.side);
+        match self.turn.get() {
+            Turn::Compulsory(symbol) if self.board.is_free(side, usize::from(symbol)) => {
+                self.board.random_step_of(side, usize::from(symbol), random)
+            }
+            _ => self.board.random_step(side, self.movable(), random),
+        }
     }
 
     /// The move that `action` means here.
@@ -220,28 +199,6 @@ impl State {
         }
     }
 
-    /// Plays random moves to the end; the same game as with [`State::play`], but positions are looked up
-    /// in the history only when a small filter says that they may be there.
-    pub(super) fn playout(&mut self, random: &mut Stream, max_plies: u16) {
-        let mut filter = Filter::default();
-        for position in &self.history {
-            filter.insert(position);
-        }
-        let left = usize::from(max_plies.saturating_sub(self.ply));
-        self.history.reserve(left.min(256));
-        let mut position = self.position();
-        while self.finish == Finish::No {
-            filter.insert(&position);
-            self.history.push(position);
-            self.advance(self.random_step(random));
-            if self.finish == Finish::No {
-                position = self.position();
-                self.earlier = if filter.may_contain(&position) { self.count_earlier() } else { 0 };
-                self.settle(max_plies);
-            }
-        }
-    }
-
     /// Moves a piece, decides whether that wins, and passes the turn as far as it passes.
     ///
     /// A winning move leaves side and turn as they were: nobody is next.
@@ -256,11 +213,14 @@ impl State {
             return;
         }
         let symbol = step.symbol as u8;
-        let others = self.board.free(side) & !byte_of(symbol);
+        let others = self.board.free(side) & !(1 << symbol);
         // A blocked compulsory piece cannot have moved, so its symbol tells the compulsory move.
-        let stays = (self.turn == TurnCode::new(Turn::Compulsory(symbol))) & (others != 0);
-        self.turn = TurnCode(symbol + if stays { 6 } else { 1 });
-        self.side ^= u8::from(!stays);
+        if self.turn.get() == Turn::Compulsory(symbol) && others != 0 {
+            self.turn = TurnCode::new(Turn::Free(symbol));
+        } else {
+            self.turn = TurnCode::new(Turn::Compulsory(symbol));
+            self.side ^= 1;
+        }
     }
 
     /// Ends the game by repetition or by the cap.
@@ -273,16 +233,10 @@ impl State {
         }
     }
 
-    /// How often the present position is in the history, by exact comparison.
-    ///
-    /// Each single move changes the parity of one piece's row + column, so a position can only recur after
-    /// an even number of moves. After two it cannot: either both were made by one player, with two pieces,
-    /// or by both players; either way each piece moved went just one step and is not back.
+    /// How often the present position stood before.
     #[inline]
     fn count_earlier(&self) -> u8 {
-        let now = self.position();
-        let found = self.history.iter().rev().skip(3).step_by(2).filter(|&&then| then == now).count();
-        found.min(2) as u8
+        count_earlier(&self.history, &self.position())
     }
 
     /// The state as seen through symmetry `index`: mirrored when it is odd, symbols through
@@ -311,65 +265,34 @@ impl State {
             ..*self
         }
     }
+}
 
-    /// The action index of a step of the side to move.
-    pub(super) fn action_of(step: Step) -> Action {
-        let plane = if step.to == OFF {
-            OFF_PLANE
-        } else {
-            match i16::from(step.to) - i16::from(step.from) {
-                -1 => 1,
-                1 => 2,
-                difference if difference < 0 => 0,
-                _ => 3,
-            }
-        };
-        Action((plane * CELLS + usize::from(step.from)) as u16)
-    }
+/// How often `now` is in the positions before it, at most 2 counted, by exact comparison.
+///
+/// Each single move changes the parity of one piece's row + column, so a position can only recur after an even
+/// number of moves. After two it cannot: no piece moves twice in a row, since a turn's two moves are of
+/// different pieces and between turns the opponent moves.
+#[inline]
+pub(super) fn count_earlier(history: &[Position], now: &Position) -> u8 {
+    let earlier = history.iter().rev().skip(3).step_by(2);
+    earlier.filter(|&then| then == now).count().min(2) as u8
+}
 
-    /// Whether the piece of `side` with `symbol` is on top of its stack.
-    pub(super) fn is_free(&self, side: usize, symbol: u8) -> bool {
-        self.board.free(side) & byte_of(piece(side, usize::from(symbol))) != 0
-    }
+/// The action index of a move.
+pub(super) fn action_of(from: u8, to: u8) -> Action {
+    let plane = match (to, i16::from(to) - i16::from(from)) {
+        (OFF, _) => OFF_PLANE,
+        (_, -1) => 1,
+        (_, 1) => 2,
+        (_, difference) if difference < 0 => 0,
+        _ => 3,
+    };
+    Action((plane * CELLS + usize::from(from)) as u16)
 }
 
 /// The player of a side: white is the first.
 pub(super) const fn player(side: u8) -> Player {
     if side == 0 { Player::First } else { Player::Second }
-}
-
-/// A set of positions that may report a position it does not hold, never the other way round.
-struct Filter([u64; Filter::WORDS]);
-
-impl Default for Filter {
-    fn default() -> Self {
-        Self([0; Self::WORDS])
-    }
-}
-
-impl Filter {
-    /// 4096 bits: with 100 positions inserted, one question in forty is answered wrongly.
-    const WORDS: usize = 64;
-
-    #[inline]
-    fn place(position: &Position) -> (usize, u64) {
-        // Multiplicative hashing (Knuth, TAOCP 6.4): the product's highest bits depend on all bits below.
-        let folded = position[0] ^ position[1].rotate_left(23).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let bits = folded.wrapping_mul(0xd1b5_4a32_d192_ed03) >> 52;
-        ((bits >> 6) as usize, 1 << (bits & 63))
-    }
-
-    #[inline]
-    fn insert(&mut self, position: &Position) {
-        let (word, bit) = Self::place(position);
-        self.0[word] |= bit;
-    }
-
-    #[inline]
-    fn may_contain(&self, position: &Position) -> bool {
-        let (word, bit) = Self::place(position);
-        self.0[word] & bit != 0
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,4 @@
-//! The geometry of the board, action indices, and the permutations of the symbols.
-
-use crate::game::Action;
+//! The geometry of the board, tables for drawing moves, and the permutations of the symbols.
 
 use super::board::OFF;
 
@@ -25,41 +23,65 @@ pub(super) const SYMBOL_NAMES: [&str; SYMBOLS] = ["wave", "cross", "circle", "sq
 
 /// The moves of a free piece of one side on one square, in notation order.
 #[derive(Clone, Copy)]
+#[repr(align(16))]
 pub(super) struct PieceMoves {
+    /// Where to, over and over: entry `i` is move `i % count`. Twelve entries, so that a uniform number below
+    /// twelve is a uniform move whether there are two, three or four.
+    pub to: [u8; 12],
     /// How many: 2 to 4.
     pub count: u8,
-    /// Where to; the first `count` entries.
-    pub to: [u8; 4],
-    /// The action indices; the first `count` entries.
-    pub actions: [Action; 4],
 }
 
 /// The moves of a free piece, for each side and square.
 pub(super) static MOVES: [[PieceMoves; CELLS]; 2] = all_moves();
 
 const fn all_moves() -> [[PieceMoves; CELLS]; 2] {
-    let none = PieceMoves { count: 0, to: [OFF; 4], actions: [Action(0); 4] };
-    let mut out = [[none; CELLS]; 2];
+    let mut out = [[PieceMoves { to: [OFF; 12], count: 0 }; CELLS]; 2];
     let mut side = 0;
     while side < 2 {
         let mut square = 0;
         while square < CELLS {
-            let mut moves = none;
+            let moves = &mut out[side][square];
             let mut plane = 0;
             while plane < PLANES {
                 if let Some(to) = target(square, plane)
                     && (to != OFF || exit_row(side) == square / COLUMNS)
                 {
                     moves.to[moves.count as usize] = to;
-                    moves.actions[moves.count as usize] = Action((plane * CELLS + square) as u16);
                     moves.count += 1;
                 }
                 plane += 1;
             }
-            out[side][square] = moves;
+            let mut entry = moves.count as usize;
+            while entry < 12 {
+                moves.to[entry] = moves.to[entry - moves.count as usize];
+                entry += 1;
+            }
             square += 1;
         }
         side += 1;
+    }
+    out
+}
+
+/// For each set of symbols (a bit each) and each number below 60 a symbol of the set: with a uniform number the
+/// symbol is uniform, because 60 is a multiple of 1, 2, 3, 4 and 5. Nothing of use for the empty set.
+pub(super) static CHOICES: [[u8; 60]; 32] = choices();
+
+const fn choices() -> [[u8; 60]; 32] {
+    let mut out = [[0; 60]; 32];
+    let mut set = 1;
+    while set < 32 {
+        let mut entry = 0;
+        let mut symbol = 0;
+        while entry < 60 {
+            if set >> symbol & 1 == 1 {
+                out[set][entry] = symbol;
+                entry += 1;
+            }
+            symbol = (symbol + 1) % SYMBOLS as u8;
+        }
+        set += 1;
     }
     out
 }
@@ -144,13 +166,28 @@ mod tests {
     }
 
     #[test]
+    fn choices_are_even() {
+        for (set, entries) in CHOICES.iter().enumerate().skip(1) {
+            for symbol in 0..SYMBOLS {
+                let times = entries.iter().filter(|&&entry| usize::from(entry) == symbol).count();
+                let expected = if set >> symbol & 1 == 1 { 60 / set.count_ones() as usize } else { 0 };
+                assert_eq!(times, expected, "set {set:05b}, symbol {symbol}");
+            }
+        }
+    }
+
+    #[test]
     fn moves_by_place() {
         // White leaves over row A, black over row G; 13 moves of a side on its home row.
         assert_eq!(MOVES[0][..5].iter().map(|moves| moves.count).collect::<Vec<_>>(), [3, 4, 4, 4, 3]);
         assert_eq!(MOVES[1][..5].iter().map(|moves| moves.count).sum::<u8>(), 13);
         assert_eq!(MOVES[0][30..].iter().map(|moves| moves.count).sum::<u8>(), 13);
-        assert_eq!(MOVES[0][0].to, [1, 5, OFF, OFF]);
-        assert_eq!(MOVES[1][34].to, [29, 33, OFF, OFF]);
+        assert_eq!(MOVES[0][0].to[..3], [1, 5, OFF]);
+        assert_eq!(MOVES[1][34].to[..3], [29, 33, OFF]);
+        for moves in MOVES.as_flattened() {
+            let count = usize::from(moves.count);
+            assert!((2..=4).contains(&count) && (0..12).all(|entry| moves.to[entry] == moves.to[entry % count]));
+        }
         assert_eq!(mirrored(5), 9);
         assert_eq!(mirrored(OFF), OFF);
     }

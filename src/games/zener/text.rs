@@ -2,11 +2,9 @@
 
 use crate::game::{Action, TextError};
 
-use super::board::{Board, NONE, OFF, Piece, byte_of, piece};
+use super::board::{Board, NONE, OFF, Piece, piece};
 use super::state::{Finish, State, Turn};
-use super::tables::{
-    CELLS, COLUMNS, LETTERS, PLANES, ROWS, SYMBOL_NAMES, SYMBOLS, exit_row, target,
-};
+use super::tables::{CELLS, COLUMNS, LETTERS, PLANES, ROWS, SYMBOL_NAMES, SYMBOLS, exit_row, target};
 
 /// What white and black are called.
 pub(super) const SIDE_NAMES: [&str; 2] = ["white", "black"];
@@ -180,8 +178,7 @@ fn parse_rows(text: &str) -> Result<Board, TextError> {
     let mut seen = [false; 16];
     for (row, text) in rows.into_iter().enumerate() {
         let name = char::from(b'A' + row as u8);
-        let fail =
-            |what: String| Err(TextError::new(format!("rows: row {name} ({text:?}): {what}")));
+        let fail = |what: String| Err(TextError::new(format!("rows: row {name} ({text:?}): {what}")));
         let mut put = |letter: char, stack: Option<&mut Vec<Piece>>| {
             let Some(piece) = parse_letter(letter) else {
                 return Err(format!("{letter:?} is none of the letters wxcqs or WXCQS, the digits 1 to 5, ( and )"));
@@ -208,9 +205,7 @@ fn parse_rows(text: &str) -> Result<Board, TextError> {
                         match letters.next() {
                             Some(')') if height >= 2 => break,
                             Some(')') => {
-                                return fail(
-                                    "a stack in parentheses has at least two pieces".to_owned(),
-                                );
+                                return fail("a stack in parentheses has at least two pieces".to_owned());
                             }
                             Some(letter) => {
                                 let stack = cell.map(|cell| &mut stacks[cell]);
@@ -251,7 +246,7 @@ fn parse_rows(text: &str) -> Result<Board, TextError> {
 fn judge(board: &Board, side: u8, turn: Turn, ply: u16) -> Result<Finish, TextError> {
     let (own, other) = (usize::from(side), usize::from(side ^ 1));
     let name = |side: usize, symbol: usize| format!("{} {}", SIDE_NAMES[side], SYMBOL_NAMES[symbol]);
-    let free = |side: usize, symbol: u8| board.free(side) & byte_of(symbol) != 0;
+    let free = |side: usize, symbol: u8| board.is_free(side, usize::from(symbol));
     let missing: Vec<(usize, usize)> = (0..2)
         .flat_map(|side| (0..SYMBOLS).map(move |symbol| (side, symbol)))
         .filter(|&(side, symbol)| board.square(side, symbol) == OFF)
@@ -317,9 +312,7 @@ fn judge(board: &Board, side: u8, turn: Turn, ply: u16) -> Result<Finish, TextEr
             )));
         }
         Turn::Compulsory(_) | Turn::Free(_) if ply == 0 => {
-            return Err(TextError::new(
-                "moves made: it is 0, but a symbol field says that a piece has moved",
-            ));
+            return Err(TextError::new("moves made: it is 0, but a symbol field says that a piece has moved"));
         }
         // Only the move that blocks the opponent's last free piece covers the one moved before.
         Turn::Compulsory(symbol) if !blocked && !free(other, symbol) => {
@@ -334,7 +327,7 @@ fn judge(board: &Board, side: u8, turn: Turn, ply: u16) -> Result<Finish, TextEr
                 name(own, usize::from(symbol))
             )));
         }
-        Turn::Free(symbol) if missing.is_empty() && board.free(own) == byte_of(symbol) => {
+        Turn::Free(symbol) if missing.is_empty() && board.free(own) == 1 << symbol => {
             return Err(TextError::new(format!(
                 "symbol just moved: no piece but the {} is free, so there is no free move",
                 name(own, usize::from(symbol))
@@ -404,7 +397,7 @@ fn status(state: &State) -> String {
             }
             Turn::Compulsory(symbol) => {
                 let symbol_name = SYMBOL_NAMES[usize::from(symbol)];
-                if state.is_free(usize::from(state.side), symbol) {
+                if state.board.is_free(usize::from(state.side), usize::from(symbol)) {
                     format!("{mover} to move: the compulsory {symbol_name} (*)")
                 } else {
                     format!("{mover} to move: the compulsory {symbol_name} is blocked, so one move of any free piece")
