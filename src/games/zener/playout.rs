@@ -141,7 +141,8 @@ impl Filter {
     #[inline(always)]
     fn insert(&mut self, position: &Position) -> bool {
         // Multiplicative hashing (Knuth, TAOCP 6.4): the product's highest bits depend on all bits below.
-        let folded = position[0] ^ position[1].rotate_left(23).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let (white, black) = (*position as u64, (*position >> 64) as u64);
+        let folded = white ^ black.rotate_left(23).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let place = folded.wrapping_mul(0xd1b5_4a32_d192_ed03) >> 52;
         let (word, bit) = (&mut self.0[(place >> 6) as usize], 1 << (place & 63));
         let before = *word & bit != 0;

@@ -143,7 +143,7 @@ fn playouts_equal_games_move_by_move() {
             if index % 2 == 0 {
                 let moves: Vec<&str> = CYCLE.split(' ').chain(CYCLE.split(' ')).collect();
                 slow = game.startpos();
-                play_all(&game, &mut slow, &moves[..9 + index as usize / 2 % 8].join(" "));
+                play_all(&game, &mut slow, &moves[..12 + index as usize / 2 % 5].join(" "));
             }
             // Also from the middle of a game, with a history.
             let mut random = Stream::test(index);
@@ -168,7 +168,7 @@ fn playouts_equal_games_move_by_move() {
             repeated += u32::from(end.reason == EndReason::Repetition);
         }
     }
-    assert!(repeated > 100, "{repeated}");
+    assert!(repeated > 50, "{repeated}");
 }
 
 #[test]
