@@ -26,7 +26,9 @@ mod tests;
 pub use encode::Key;
 pub use state::State;
 
-use crate::game::{Action, End, Game, OptionInfo, PlaneShape, Player, PolicyShape, TextError};
+use crate::game::{
+    Action, End, Game, OptionInfo, PlaneShape, Player, PolicyShape, TextError, bad_value, option_values,
+};
 use crate::util::rng::Stream;
 
 use board::{Board, Piece, piece};
@@ -100,30 +102,17 @@ impl Game for Zener {
     }
 
     fn from_options(options: &[(String, String)]) -> Result<Self, TextError> {
-        let mut game = Self::default();
-        for (position, (name, value)) in options.iter().enumerate() {
-            if options[..position].iter().any(|(earlier, _)| earlier == name) {
-                return Err(TextError::new(format!("zener: the option {name} is given twice")));
-            }
-            match (name.as_str(), value.as_str()) {
-                ("setup", "standard") => game.setup = Setup::Standard,
-                ("setup", "official") => game.setup = Setup::Official,
-                ("setup", _) => {
-                    return Err(TextError::new(format!("zener: setup={value:?} is neither standard nor official")));
-                }
-                ("max_plies", _) => {
-                    let plain = value.bytes().all(|byte| byte.is_ascii_digit());
-                    let number = value.parse().ok().filter(|plies| plain && (1..=10_000).contains(plies));
-                    game.max_plies = number.ok_or_else(|| {
-                        TextError::new(format!("zener: max_plies={value:?} is not a whole number from 1 to 10000"))
-                    })?;
-                }
-                _ => {
-                    return Err(TextError::new(format!("zener has no option {name:?}; it has setup and max_plies")));
-                }
-            }
-        }
-        Ok(game)
+        let infos = Self::option_infos();
+        let values = option_values(Self::NAME, infos, options)?;
+        let setup = match values[0] {
+            "standard" => Setup::Standard,
+            "official" => Setup::Official,
+            value => return Err(bad_value(Self::NAME, &infos[0], value)),
+        };
+        let digits = values[1].bytes().all(|byte| byte.is_ascii_digit());
+        let max_plies = values[1].parse().ok().filter(|plies| digits && (1..=10_000).contains(plies));
+        let max_plies = max_plies.ok_or_else(|| bad_value(Self::NAME, &infos[1], values[1]))?;
+        Ok(Self { setup, max_plies })
     }
 
     fn options(&self) -> Vec<(&'static str, String)> {

@@ -4,6 +4,7 @@ use super::cases::CASES;
 use super::reference::Plain;
 use super::tables::{LETTERS, PERMUTATIONS, SYMBOLS};
 use super::*;
+use crate::game::grid::quoted;
 use crate::game::{EndReason, Outcome, legal_list};
 
 /// Moves that lead from the position after the last one back to it.
@@ -333,7 +334,7 @@ fn moves_as_text() {
         "a3offf", "g3f4", "gé", "é3f3", "g3é3", "0000", "pass",
     ] {
         let error = game.parse_action(bad).expect_err(bad).to_string();
-        assert!(error.contains(&format!("{bad:?}")), "{error}");
+        assert!(error.contains(&quoted(bad)), "{error}");
     }
     assert!(game.parse_action("c3off").expect_err("no edge").to_string().contains("row a or row g"));
 }
@@ -342,10 +343,10 @@ fn moves_as_text() {
 fn bad_positions_are_named() {
     let game = Zener::default();
     for (fen, part) in [
-        ("", "five fields"),
-        ("sqwxc/5/5/5/5/5/CXWQS w - -", "five fields"),
-        ("sqwxc/5/5/5/5/5/CXWQS  w - - 0", "five fields"),
-        ("sqwxc/5/5/5/5/5/CXWQS w - - 0 ", "five fields"),
+        ("", "expected 5 fields"),
+        ("sqwxc/5/5/5/5/5/CXWQS w - -", "expected 5 fields"),
+        ("sqwxc/5/5/5/5/5/CXWQS  w - - 0", "expected 5 fields"),
+        ("sqwxc/5/5/5/5/5/CXWQS w - - 0 ", "expected 5 fields"),
         ("sqwxc/5/5/5/5/CXWQS w - - 0", "6 of them"),
         ("sqwxc/5/5/5/5/5/5/CXWQS w - - 0", "8 of them"),
         ("sqwxc/6/5/5/5/5/CXWQS w - - 0", "row B"),
@@ -397,7 +398,7 @@ fn garbage_is_an_error_and_what_is_accepted_is_written_back() {
     let mut random = Stream::test(11);
     let alphabet: Vec<char> = "wxcqsWXCQS12345()/ -b0679é".chars().collect();
     let mut accepted = 0;
-    for round in 0..60_000 {
+    for round in 0..20_000 {
         let mut state = game.startpos();
         for _ in 0..round % 40 {
             if game.end(&state).is_none() {
@@ -436,7 +437,7 @@ fn garbage_is_an_error_and_what_is_accepted_is_written_back() {
         }
         let _ = game.parse_action(&text);
     }
-    assert!(accepted > 1000, "{accepted}");
+    assert!(accepted > 300, "{accepted}");
 }
 
 #[test]
@@ -638,7 +639,7 @@ fn options_are_checked() {
         Zener::from_options(&options).expect_err("bad options").to_string()
     };
     assert!(bad(&[("size", "4")]).contains("no option \"size\""));
-    assert!(bad(&[("setup", "Standard")]).contains("standard nor official"));
+    assert!(bad(&[("setup", "Standard")]).contains("standard or official"));
     for value in ["0", "10001", "", "+5", "5 ", "x", "99999999999"] {
         assert!(bad(&[("max_plies", value)]).contains("1 to 10000"), "{value}");
     }

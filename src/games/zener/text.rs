@@ -1,5 +1,6 @@
 //! Moves and positions as text, and the board drawn for a person.
 
+use crate::game::grid::{fields, parse_side, quoted};
 use crate::game::{Action, TextError};
 
 use super::board::{Board, NONE, OFF, Piece, piece};
@@ -36,8 +37,9 @@ pub(super) fn action_text(action: Action) -> String {
 pub(super) fn parse_action(text: &str) -> Result<Action, TextError> {
     let fail = |what: &str| {
         Err(TextError::new(format!(
-            "move {text:?}: {what}; a move is its from-square and to-square like g3f3, or like a3off to leave \
-             the board (rows a to g from top to bottom, columns 1 to 5)"
+            "move {}: {what}; a move is its from-square and to-square like g3f3, or like a3off to leave \
+             the board (rows a to g from top to bottom, columns 1 to 5)",
+            quoted(text)
         )))
     };
     let Some((from, rest)) = parse_square(text) else {
@@ -113,20 +115,10 @@ pub(super) fn state_text(state: &State) -> String {
 
 /// The position of a fen. Checks field by field, then whether the fields fit each other.
 pub(super) fn parse_state(text: &str, max_plies: u16) -> Result<State, TextError> {
-    let fields: Vec<&str> = text.split(' ').collect();
-    let &[rows, side, last, moved, plies] = fields.as_slice() else {
-        return Err(TextError::new(format!(
-            "a zener position has five fields with one space between them (rows, side to move, symbol the \
-             opponent moved last, symbol just moved, moves made), not {}",
-            fields.len()
-        )));
-    };
+    let names = ["rows", "side to move", "symbol the opponent moved last", "symbol just moved", "moves made"];
+    let [rows, side, last, moved, plies] = fields(text, names)?;
     let board = parse_rows(rows)?;
-    let side = match side {
-        "w" => 0,
-        "b" => 1,
-        _ => return Err(TextError::new(format!("side to move: {side:?} is neither w nor b"))),
-    };
+    let side = parse_side(side, ['w', 'b'])?.index() as u8;
     let last = parse_symbol(last, "symbol the opponent moved last")?;
     let moved = parse_symbol(moved, "symbol just moved")?;
     let turn = match (last, moved) {
@@ -146,7 +138,8 @@ pub(super) fn parse_state(text: &str, max_plies: u16) -> Result<State, TextError
     let ply = plies.parse::<u16>().ok().filter(|&ply| canonical && ply <= max_plies);
     let Some(ply) = ply else {
         return Err(TextError::new(format!(
-            "moves made: {plies:?} is not a whole number from 0 to {max_plies} (max_plies), without leading zeros"
+            "moves made: {} is not a whole number from 0 to {max_plies} (max_plies), without leading zeros",
+            quoted(plies)
         )));
     };
     let finish = judge(&board, side, turn, ply)?;
@@ -161,7 +154,7 @@ fn parse_symbol(text: &str, field: &str) -> Result<Option<u8>, TextError> {
         (Some(letter), None) if LETTERS.contains(&letter) => {
             Ok(LETTERS.iter().position(|&known| known == letter).map(|symbol| symbol as u8))
         }
-        _ => Err(TextError::new(format!("{field}: {text:?} is not one of w, x, c, q, s or -"))),
+        _ => Err(TextError::new(format!("{field}: {} is not one of w, x, c, q, s or -", quoted(text)))),
     }
 }
 
@@ -178,7 +171,7 @@ fn parse_rows(text: &str) -> Result<Board, TextError> {
     let mut seen = [false; 16];
     for (row, text) in rows.into_iter().enumerate() {
         let name = char::from(b'A' + row as u8);
-        let fail = |what: String| Err(TextError::new(format!("rows: row {name} ({text:?}): {what}")));
+        let fail = |what: String| Err(TextError::new(format!("rows: row {name} ({}): {what}", quoted(text))));
         let mut put = |letter: char, stack: Option<&mut Vec<Piece>>| {
             let Some(piece) = parse_letter(letter) else {
                 return Err(format!("{letter:?} is none of the letters wxcqs or WXCQS, the digits 1 to 5, ( and )"));
