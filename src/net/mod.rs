@@ -1,5 +1,7 @@
 //! Policy/value networks: their description, their weights, the checkpoint file, and inference.
 
+mod graph;
+pub mod onnx;
 pub mod spec;
 pub mod torch;
 pub mod weights;
