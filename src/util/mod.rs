@@ -1,3 +1,6 @@
-//! What every layer may use and what knows no game: random streams, statistics, atomic publication.
+//! What every layer may use and what knows no game: random streams, statistics, atomic publication, places.
 
+pub mod places;
+pub mod publish;
 pub mod rng;
+pub mod stats;
