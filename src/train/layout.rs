@@ -85,11 +85,12 @@ impl Layout {
 
     /// Weights, which must be [`check`](Weights::check)ed, as a flat vector on `device`.
     pub(crate) fn flatten(&self, weights: &Weights, device: Device) -> Result<Tensor, TchError> {
-        let mut flat = Vec::with_capacity(self.total as usize);
-        for entry in &self.entries {
-            flat.extend_from_slice(&weights.0[&entry.name].data);
-        }
-        Tensor::f_from_slice(&flat)?.f_to_device(device)
+        flatten(self.entries.iter(), weights, device)
+    }
+
+    /// The trainable ones of checked weights as a flat vector on `device`.
+    pub(crate) fn flatten_trainable(&self, weights: &Weights, device: Device) -> Result<Tensor, TchError> {
+        flatten(self.parameters(), weights, device)
     }
 
     /// The named tensors of a flat vector of [`total`](Self::total) numbers, or of the first
@@ -104,6 +105,18 @@ impl Layout {
         }
         Ok(weights)
     }
+}
+
+fn flatten<'a>(
+    entries: impl Iterator<Item = &'a Entry>,
+    weights: &Weights,
+    device: Device,
+) -> Result<Tensor, TchError> {
+    let mut flat = Vec::new();
+    for entry in entries {
+        flat.extend_from_slice(&weights.0[&entry.name].data);
+    }
+    Tensor::f_from_slice(&flat)?.f_to_device(device)
 }
 
 /// The numbers of a float32 tensor of any device.

@@ -7,9 +7,12 @@ mod layout;
 mod loss;
 mod optim;
 mod params;
+mod replica;
 mod schedule;
+mod state;
 #[cfg(test)]
 mod testing;
+mod trainer;
 
 pub use batch::{BatchError, BatchView, Targets, Totals};
 pub use ema::Ema;
@@ -18,3 +21,5 @@ pub use loss::{CALIBRATION_BINS, CalibrationBin, Loss, LossReport, Sums, loss};
 pub use optim::Optimizer;
 pub use params::{AdamwParams, OptimizerParams, ParamProblem, Precision, SgdParams, TrainParams};
 pub use schedule::{Constant, Cosine, Schedule, Steps, learning_rate};
+pub use state::{STATE_FORMAT, StateError};
+pub use trainer::{StepStats, TrainError, Trainer};
