@@ -1,7 +1,12 @@
 //! What a game is: the trait [`Game`], the values that belong to players, and the laws every game keeps.
 
+pub mod bits;
+pub mod grid;
+mod options;
+pub mod perft;
 mod value;
 
+pub use options::{bad_value, option_values};
 pub use value::{Outcome, Player, WdlAbs, WdlPov};
 
 use std::fmt::Debug;

@@ -1,0 +1,639 @@
+//! Ultimate Tic-Tac-Toe: nine small boards that form a large one.
+
+use crate::game::bits::{THREE_IN_LINE, ones};
+use crate::game::{
+    Action, End, EndReason, Game, OptionInfo, Outcome, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
+};
+use crate::util::rng::Stream;
+
+/// Rows and columns of the whole grid.
+const SIZE: usize = 9;
+const CELLS: usize = SIZE * SIZE;
+const BOARD: u32 = 0o777;
+/// The target when the choice is free, or the game over.
+const FREE: u8 = 9;
+const SIGNS: [char; 2] = ['x', 'o'];
+
+/// The game; it has no options. An action's index is `9 * column + row` in the grid, so that ascending
+/// index is notation order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uttt;
+
+/// A position.
+///
+/// Boards are numbered `3 * column + row` of the large board, cells `3 * column + row` within theirs (the fen
+/// numbers boards in reading order instead). A set of nine of either for both players is one number: bits 0
+/// to 8 for the first, 9 to 17 for the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    /// Stones in each small board.
+    stones: [u32; 9],
+    /// Small boards won.
+    won: u32,
+    /// Small boards undecided, nine bits.
+    open: u32,
+    /// The board to play in, or `FREE`.
+    target: u8,
+    ply: u8,
+    to_move: Player,
+    outcome: Option<Outcome>,
+}
+
+/// Board and cell within it of each action.
+static SPLIT: [(u8, u8); CELLS] = {
+    let mut table = [(0, 0); CELLS];
+    let mut action = 0;
+    while action < CELLS {
+        let (column, row) = (action / SIZE, action % SIZE);
+        table[action] = ((3 * (column / 3) + row / 3) as u8, (3 * (column % 3) + row % 3) as u8);
+        action += 1;
+    }
+    table
+};
+
+/// The action at `9 * board + cell`.
+static JOIN: [u8; CELLS] = {
+    let mut table = [0; CELLS];
+    let mut action = 0;
+    while action < CELLS {
+        let (board, cell) = SPLIT[action];
+        table[9 * board as usize + cell as usize] = action as u8;
+        action += 1;
+    }
+    table
+};
+
+/// `NTH_CELL[cells][n]`: the `n`-th set bit of nine.
+static NTH_CELL: [[u8; 16]; 512] = {
+    let mut table = [[0; 16]; 512];
+    let mut cells = 0;
+    while cells < 512 {
+        let (mut cell, mut count) = (0, 0);
+        while cell < 9 {
+            if cells >> cell & 1 == 1 {
+                table[cells][count] = cell as u8;
+                count += 1;
+            }
+            cell += 1;
+        }
+        cells += 1;
+    }
+    table
+};
+
+/// Where each symmetry moves each of nine boards or cells.
+static MAP_NINE: [[u8; 9]; grid::SQUARE_SYMMETRIES] = {
+    let mut table = [[0; 9]; grid::SQUARE_SYMMETRIES];
+    let mut symmetry = 0;
+    while symmetry < grid::SQUARE_SYMMETRIES {
+        let mut cell = 0;
+        while cell < 9 {
+            let (column, row) = grid::map_square(symmetry, 3, cell / 3, cell % 3);
+            table[symmetry][cell] = (3 * column + row) as u8;
+            cell += 1;
+        }
+        symmetry += 1;
+    }
+    table
+};
+
+/// The cells of both players that are occupied, nine bits.
+#[inline(always)]
+fn occupied(stones: u32) -> u32 {
+    (stones | stones >> 9) & BOARD
+}
+
+/// The part of `player`, nine bits.
+#[inline(always)]
+fn part(pair: u32, player: Player) -> u32 {
+    pair >> (9 * player.index()) & BOARD
+}
+
+#[inline(always)]
+fn has_line(cells: u32) -> bool {
+    THREE_IN_LINE[(cells & BOARD) as usize]
+}
+
+/// Counts `n` (less than their sum) through `counts`: the board, and the number within it. Without branches
+/// that depend on the numbers, as those are random.
+#[inline(always)]
+fn pick(counts: &[u32; 9], n: usize) -> (usize, usize) {
+    let n = n as u32;
+    let (mut board, mut before, mut sum) = (0, 0, 0);
+    for count in counts {
+        sum += count;
+        board += usize::from(sum <= n);
+        before = if sum <= n { sum } else { before };
+    }
+    (board.min(8), (n - before) as usize)
+}
+
+impl State {
+    const START: Self =
+        Self { stones: [0; 9], won: 0, open: BOARD, target: FREE, ply: 0, to_move: Player::First, outcome: None };
+
+    /// Free cells of a board, nine bits.
+    #[inline(always)]
+    fn free(&self, board: usize) -> u32 {
+        !occupied(self.stones[board]) & BOARD
+    }
+
+    /// The boards that may be played in, nine bits.
+    fn playable(&self) -> u32 {
+        match (self.outcome, self.target) {
+            (Some(_), _) => 0,
+            (None, FREE) => self.open,
+            (None, board) => 1 << board,
+        }
+    }
+
+    /// Makes the mover's move.
+    #[inline(always)]
+    fn put(&mut self, board: usize, cell: usize) {
+        let shift = 9 * self.to_move.index();
+        let stones = self.stones[board] | 1 << (cell + shift);
+        self.stones[board] = stones;
+        self.ply += 1;
+        if has_line(stones >> shift) {
+            self.won |= 1 << (board + shift);
+            self.open &= !(1 << board);
+            if has_line(self.won >> shift) {
+                self.outcome = Some(Outcome::Win(self.to_move));
+            }
+        } else if occupied(stones) == BOARD {
+            self.open &= !(1 << board);
+        }
+        if self.open == 0 && self.outcome.is_none() {
+            self.outcome = Some(Outcome::Draw);
+        }
+        let is_sent = self.open >> cell & 1 == 1 && self.outcome.is_none();
+        self.target = if is_sent { cell as u8 } else { FREE };
+        self.to_move = self.to_move.other();
+    }
+
+    /// A uniformly random legal move of a game that goes on, as board and cell.
+    #[inline(always)]
+    fn random_cell(&self, random: &mut Stream) -> (usize, usize) {
+        if self.target != FREE {
+            let board = usize::from(self.target);
+            let free = self.free(board);
+            let cell = NTH_CELL[free as usize][random.below(free.count_ones() as usize)];
+            return (board, cell.into());
+        }
+        let mut counts = [0; 9];
+        for (board, count) in counts.iter_mut().enumerate() {
+            *count = self.free(board).count_ones() * (self.open >> board & 1);
+        }
+        let (board, nth) = pick(&counts, random.below(counts.iter().sum::<u32>() as usize));
+        (board, NTH_CELL[self.free(board) as usize][nth].into())
+    }
+
+    fn sign(&self, column: usize, row: usize) -> Option<char> {
+        let (board, cell) = SPLIT[SIZE * column + row];
+        Player::BOTH
+            .into_iter()
+            .find(|&player| part(self.stones[usize::from(board)], player) >> cell & 1 == 1)
+            .map(|player| SIGNS[player.index()])
+    }
+}
+
+impl Game for Uttt {
+    type State = State;
+    /// Eighteen bits for each board, three boards in a number, the mover's part below: the stones of an
+    /// undecided one; all nine of the winner's half for a won one; all of both for a drawn one, neither of
+    /// which an undecided board can hold. Above them in the first number what `State::key_target` says.
+    type Key = [u64; 3];
+
+    const NAME: &'static str = "uttt";
+    const ENCODING_VERSION: u32 = 1;
+    const RULES_VERSION: u32 = 1;
+
+    fn option_infos() -> &'static [OptionInfo] {
+        &[]
+    }
+
+    fn from_options(options: &[(String, String)]) -> Result<Self, TextError> {
+        option_values(Self::NAME, Self::option_infos(), options).map(|_| Self)
+    }
+
+    fn options(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn action_count(&self) -> usize {
+        CELLS
+    }
+
+    fn policy_shape(&self) -> PolicyShape {
+        PolicyShape { planes: 1, flat: 0 }
+    }
+
+    fn plane_shape(&self) -> PlaneShape {
+        PlaneShape { channels: 7, height: SIZE, width: SIZE }
+    }
+
+    /// The stones in a decided board matter to nothing any more and are left out, so that positions that
+    /// differ only in them share an evaluation. The constant plane of the middles lets a 3x3 convolution see
+    /// which place a cell has in its board, and so where a move there sends the opponent.
+    fn plane_names(&self) -> Vec<String> {
+        [
+            "mover's stones in undecided boards",
+            "opponent's stones in undecided boards",
+            "boards won by the mover",
+            "boards won by the opponent",
+            "boards drawn",
+            "where the mover can move",
+            "middle of each small board",
+        ]
+        .map(String::from)
+        .into()
+    }
+
+    fn max_plies(&self) -> usize {
+        CELLS
+    }
+
+    fn start(&self, _: &mut Stream) -> State {
+        State::START
+    }
+
+    fn to_move(&self, state: &State) -> Player {
+        state.to_move
+    }
+
+    fn end(&self, state: &State) -> Option<End> {
+        state.outcome.map(|outcome| End { outcome, reason: EndReason::Rules })
+    }
+
+    fn legal(&self, state: &State, out: &mut Vec<Action>) {
+        let playable = state.playable();
+        if playable.is_power_of_two() {
+            let board = playable.trailing_zeros() as usize;
+            out.extend(ones(state.free(board).into()).map(|cell| Action(JOIN[9 * board + cell].into())));
+            return;
+        }
+        let free: [u64; 9] =
+            std::array::from_fn(|board| if playable >> board & 1 == 1 { state.free(board).into() } else { 0 });
+        for column in 0..SIZE {
+            // The three boards that the column runs through, and their columns that are part of it.
+            let (boards, shift) = (&free[column / 3 * 3..][..3], 3 * (column % 3));
+            let rows = (0..3).fold(0, |rows, board| rows | (boards[board] >> shift & 7) << (3 * board));
+            out.extend(ones(rows).map(|row| Action((SIZE * column + row) as u16)));
+        }
+    }
+
+    fn play(&self, state: &mut State, action: Action) {
+        let (board, cell) = SPLIT[action.index()];
+        state.put(board.into(), cell.into());
+    }
+
+    fn ply(&self, state: &State) -> usize {
+        state.ply.into()
+    }
+
+    fn random_action(&self, state: &State, random: &mut Stream, _: &mut Vec<Action>) -> Action {
+        let (board, cell) = state.random_cell(random);
+        Action(JOIN[9 * board + cell].into())
+    }
+
+    /// The same as move by move, on less: a decided board is kept as one without free cells, so that a
+    /// target without any means a free choice, and no free cell at all a draw.
+    fn playout(&self, state: &mut State, random: &mut Stream, _: &mut Vec<Action>) -> End {
+        if let Some(end) = self.end(state) {
+            return end;
+        }
+        let mut stones = Player::BOTH.map(|player| state.stones.map(|stones| part(stones, player)));
+        let mut won = Player::BOTH.map(|player| part(state.won, player));
+        let mut free: [u32; 9] =
+            std::array::from_fn(|board| if state.open >> board & 1 == 1 { state.free(board) } else { 0 });
+        let mut mover = state.to_move.index();
+        let mut board = if state.target == FREE { usize::MAX } else { state.target.into() };
+        let outcome = loop {
+            let mut cells = free.get(board).copied().unwrap_or(0);
+            let nth;
+            if cells != 0 {
+                nth = random.below(cells.count_ones() as usize);
+            } else {
+                let counts = free.map(u32::count_ones);
+                let total: u32 = counts.iter().sum();
+                if total == 0 {
+                    break Outcome::Draw;
+                }
+                (board, nth) = pick(&counts, random.below(total as usize));
+                cells = free[board];
+            }
+            let cell = usize::from(NTH_CELL[cells as usize & 511][nth & 15]);
+            let own = stones[mover][board] | 1 << cell;
+            stones[mover][board] = own;
+            free[board] = cells & !(1 << cell);
+            if has_line(own) {
+                free[board] = 0;
+                won[mover] |= 1 << board;
+                if has_line(won[mover]) {
+                    break Outcome::Win(Player::BOTH[mover]);
+                }
+            }
+            mover ^= 1;
+            board = cell;
+        };
+        // A win leaves the loop before the turn passes on, a draw after it.
+        let last = if outcome == Outcome::Draw { mover ^ 1 } else { mover };
+        *state = State {
+            stones: std::array::from_fn(|board| stones[0][board] | stones[1][board] << 9),
+            won: won[0] | won[1] << 9,
+            open: (0..9).filter(|&board| free[board] != 0).fold(0, |open, board| open | 1 << board),
+            target: FREE,
+            ply: stones.as_flattened().iter().map(|cells| cells.count_ones() as u8).sum(),
+            to_move: Player::BOTH[last].other(),
+            outcome: Some(outcome),
+        };
+        End { outcome, reason: EndReason::Rules }
+    }
+
+    fn key(&self, state: &State) -> [u64; 3] {
+        let (own, other) = (state.to_move, state.to_move.other());
+        let mut key = [0; 3];
+        for board in 0..9 {
+            let is = |set: u32| set >> board & 1 == 1;
+            let content = if is(state.open) {
+                part(state.stones[board], own) | part(state.stones[board], other) << 9
+            } else if is(part(state.won, own)) {
+                BOARD
+            } else if is(part(state.won, other)) {
+                BOARD << 9
+            } else {
+                BOARD | BOARD << 9
+            };
+            key[board / 3] |= u64::from(content) << (18 * (board % 3));
+        }
+        key[0] |= state.key_target() << 54;
+        key
+    }
+
+    fn encode(&self, state: &State, out: &mut [f32]) {
+        let (own, other) = (state.to_move, state.to_move.other());
+        let playable = state.playable();
+        for board in 0..9 {
+            let mut set = |plane: usize, cells: u32| {
+                ones(cells.into()).for_each(|cell| out[CELLS * plane + usize::from(JOIN[9 * board + cell])] = 1.0);
+            };
+            let is = |boards: u32| boards >> board & 1 == 1;
+            if is(state.open) {
+                set(0, part(state.stones[board], own));
+                set(1, part(state.stones[board], other));
+            } else if is(part(state.won, own)) {
+                set(2, BOARD);
+            } else if is(part(state.won, other)) {
+                set(3, BOARD);
+            } else {
+                set(4, BOARD);
+            }
+            if is(playable) {
+                set(5, state.free(board));
+            }
+            set(6, 1 << 4);
+        }
+    }
+
+    fn symmetry_count(&self) -> usize {
+        grid::SQUARE_SYMMETRIES
+    }
+
+    fn map_state(&self, state: &State, symmetry: usize) -> State {
+        let map = &MAP_NINE[symmetry];
+        let nine = |set: u32| ones(set.into()).fold(0, |mapped, at| mapped | 1 << map[at]);
+        let pair = |pair: u32| nine(pair & BOARD) | nine(pair >> 9) << 9;
+        let mut stones = [0; 9];
+        for (board, &content) in state.stones.iter().enumerate() {
+            stones[usize::from(map[board])] = pair(content);
+        }
+        let target = map.get(usize::from(state.target)).copied().unwrap_or(FREE);
+        State { stones, won: pair(state.won), open: nine(state.open), target, ..*state }
+    }
+
+    fn map_action(&self, action: Action, symmetry: usize) -> Action {
+        let (board, cell) = SPLIT[action.index()];
+        let map = &MAP_NINE[symmetry];
+        Action(JOIN[9 * usize::from(map[usize::from(board)]) + usize::from(map[usize::from(cell)])].into())
+    }
+
+    fn action_text(&self, action: Action) -> String {
+        grid::square_text(action.index() / SIZE, action.index() % SIZE)
+    }
+
+    fn parse_action(&self, text: &str) -> Result<Action, TextError> {
+        grid::parse_square(text, SIZE).map(|(column, row)| Action((SIZE * column + row) as u16))
+    }
+
+    fn state_text(&self, state: &State) -> String {
+        let board = grid::rows_text(SIZE, SIZE, |row, column| state.sign(column, row));
+        let target = match state.target {
+            FREE => "-".to_owned(),
+            board => (transposed(board.into()) + 1).to_string(),
+        };
+        format!("{board} {} {target}", SIGNS[state.to_move.index()])
+    }
+
+    /// Refused as impossible are: counts of x and o that do not fit the side to move; lines in one small board
+    /// for both players; a board to play in that is decided, or any when the game is over (`-` then); and
+    /// positions that no last move explains, which must have been made in an undecided board of a game that
+    /// went on, and have sent the opponent where the last field says.
+    fn parse_state(&self, text: &str) -> Result<State, TextError> {
+        let [board, side, target] = grid::fields(text, ["board", "side to move", "small board to play in"])?;
+        let mut state = State::START;
+        for (index, cell) in grid::parse_rows(board, SIZE, SIZE, &SIGNS)?.into_iter().enumerate() {
+            if let Some(player) = cell {
+                let (small, cell) = SPLIT[SIZE * (index % SIZE) + index / SIZE];
+                state.stones[usize::from(small)] |= 1 << (usize::from(cell) + 9 * player);
+            }
+        }
+        state.to_move = grid::parse_side(side, SIGNS)?;
+        let counts = Player::BOTH.map(|player| state.stones.iter().map(|&s| part(s, player).count_ones()).sum());
+        grid::check_counts(counts, state.to_move)?;
+        state.ply = (counts[0] + counts[1]) as u8;
+        state.settle().map_err(|small| {
+            TextError::new(format!("board: both players have a line in small board {}", transposed(small) + 1))
+        })?;
+        state.target = parse_target(target)?;
+        state.check_target()?;
+        if state.ply > 0 && !state.has_last_move() {
+            return Err(TextError::new(format!(
+                "position {}: impossible, no stone of {} can have been the last move: it must lie in a small board that \
+                 was undecided, in a game that was not over, and send {} to the small board of the last field",
+                grid::quoted(text),
+                SIGNS[state.to_move.other().index()],
+                SIGNS[state.to_move.index()]
+            )));
+        }
+        Ok(state)
+    }
+
+    /// A decided board shows its winner in all cells (`X`, `O`, or `-` for a draw); `+` marks free cells that
+    /// the mover can play.
+    fn draw(&self, state: &State) -> String {
+        let playable = state.playable();
+        let cell = |column: usize, row: usize| {
+            let board = SPLIT[SIZE * column + row].0;
+            let is = |boards: u32| boards >> board & 1 == 1;
+            match state.sign(column, row) {
+                _ if is(part(state.won, Player::First)) => 'X',
+                _ if is(part(state.won, Player::Second)) => 'O',
+                _ if !is(state.open) => '-',
+                Some(sign) => sign,
+                None if is(playable) => '+',
+                None => '.',
+            }
+        };
+        grid::draw_square(SIZE, Some(3), cell) + &grid::caption(self, state)
+    }
+
+    fn player_names(&self) -> [&'static str; 2] {
+        ["x", "o"]
+    }
+}
+
+/// The number of a board or cell with rows and columns exchanged: from `3 * column + row` to reading order
+/// from 0 and back.
+const fn transposed(nine: usize) -> usize {
+    3 * (nine % 3) + nine / 3
+}
+
+/// Reads the last field of a fen.
+fn parse_target(text: &str) -> Result<u8, TextError> {
+    match text.as_bytes() {
+        [b'-'] => Ok(FREE),
+        [digit @ b'1'..=b'9'] => Ok(transposed(usize::from(digit - b'1')) as u8),
+        _ => Err(TextError::new(format!("small board to play in {}: expected 1 to 9 or -", grid::quoted(text)))),
+    }
+}
+
+impl State {
+    /// What the key says about where the mover can move: the target, `FREE`, or 15 when the game is over. A
+    /// free choice with one undecided board left is the same as being sent there.
+    fn key_target(&self) -> u64 {
+        match self.playable() {
+            0 => 15,
+            one if one.is_power_of_two() => one.trailing_zeros().into(),
+            _ => FREE.into(),
+        }
+    }
+
+    /// Works out `won`, `open` and `outcome` from the stones.
+    ///
+    /// # Errors
+    /// The small board in which both players have a line.
+    fn settle(&mut self) -> Result<(), usize> {
+        (self.won, self.open) = (0, 0);
+        for board in 0..9 {
+            let lines = Player::BOTH.map(|player| has_line(part(self.stones[board], player)));
+            match lines {
+                [true, true] => return Err(board),
+                [false, false] if self.free(board) != 0 => self.open |= 1 << board,
+                [first, second] => self.won |= u32::from(first) << board | u32::from(second) << (board + 9),
+            }
+        }
+        let lines = Player::BOTH.into_iter().find(|&player| has_line(part(self.won, player)));
+        self.outcome = match lines {
+            Some(player) => Some(Outcome::Win(player)),
+            None => (self.open == 0).then_some(Outcome::Draw),
+        };
+        Ok(())
+    }
+
+    fn check_target(&self) -> Result<(), TextError> {
+        if self.target == FREE {
+            return Ok(());
+        }
+        let board = transposed(self.target.into()) + 1;
+        let error = |why: &str| Err(TextError::new(format!("small board to play in \"{board}\": {why}, expected -")));
+        match self.outcome {
+            Some(_) => error("the game is over"),
+            None if self.open >> self.target & 1 == 0 => error("that board is decided"),
+            None if self.ply == 0 => error("the first move is free"),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether some stone of the player who is not to move can have been the last move.
+    fn has_last_move(&self) -> bool {
+        let mover = self.to_move.other();
+        (0..9).any(|board| {
+            ones(part(self.stones[board], mover).into()).any(|cell| {
+                let mut before = *self;
+                before.stones[board] &= !(1 << (cell + 9 * mover.index()));
+                let was_played_on = before.settle().is_ok() && before.outcome.is_none();
+                let sends = match self.open >> cell & 1 {
+                    1 => cell as u8,
+                    _ => FREE,
+                };
+                was_played_on && before.open >> board & 1 == 1 && (self.outcome.is_some() || self.target == sends)
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        Uttt.parse_state(text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn impossible_positions_name_the_field() {
+        let free = "9/9/9/9/9/9/9/9/9";
+        assert_eq!(
+            error(free),
+            "position \"9/9/9/9/9/9/9/9/9\": expected 3 fields with single spaces between them (board, side to move, \
+             small board to play in), found 1"
+        );
+        assert_eq!(error(&format!("{free} x 0")), "small board to play in \"0\": expected 1 to 9 or -");
+        assert_eq!(error(&format!("{free} x 10")), "small board to play in \"10\": expected 1 to 9 or -");
+        assert_eq!(error(&format!("{free} x 5")), "small board to play in \"5\": the first move is free, expected -");
+        assert!(error("9/9/9/9/9/9/9/9/8x x -").starts_with("board: 1 x and 0 o"));
+        // After i9 (place 9 in its board) o must play in board 9.
+        assert!(Uttt.parse_state("9/9/9/9/9/9/9/9/8x o 9").is_ok());
+        assert!(error("9/9/9/9/9/9/9/9/8x o 8").contains("no stone of x can have been the last move"));
+        assert!(error("9/9/9/9/9/9/9/9/8x o -").contains("no stone of x can have been the last move"));
+        assert_eq!(error("xxx6/ooo6/9/9/9/9/9/9/9 x 1"), "board: both players have a line in small board 1");
+        assert_eq!(
+            error("xxx6/oo7/9/9/9/9/9/9/9 o 1"),
+            "small board to play in \"1\": that board is decided, expected -"
+        );
+    }
+
+    #[test]
+    fn board_and_target_of_the_fen_are_in_reading_order() {
+        // c1 is the third cell of board 1 in reading order.
+        let mut state = Uttt.startpos();
+        Uttt.play(&mut state, Uttt.parse_action("c1").unwrap());
+        assert_eq!(Uttt.state_text(&state), "2x6/9/9/9/9/9/9/9/9 o 3");
+        let moves: Vec<String> =
+            crate::game::legal_list(&Uttt, &state).into_iter().map(|a| Uttt.action_text(a)).collect();
+        assert_eq!(moves, ["g1", "g2", "g3", "h1", "h2", "h3", "i1", "i2", "i3"]);
+    }
+
+    #[test]
+    fn stones_of_decided_boards_do_not_reach_key_or_encoding() {
+        // Board 1 is won by x in two different ways; all else is the same.
+        let [one, other] = ["xxx6/oo7/9/9/9/9/9/9/9 o -", "xo7/ox7/2x6/9/9/9/9/9/9 o -"].map(|text| {
+            let state = Uttt.parse_state(text).unwrap();
+            let mut planes = vec![0.0; Uttt.plane_shape().len()];
+            Uttt.encode(&state, &mut planes);
+            (Uttt.key(&state), planes)
+        });
+        assert_eq!(one, other);
+    }
+
+    #[test]
+    fn drawn_with_coordinates() {
+        let state = Uttt.parse_state("9/9/9/9/9/9/9/9/8x o 9").unwrap();
+        let drawn = Uttt.draw(&state);
+        let lines: Vec<&str> = drawn.lines().collect();
+        assert_eq!(lines[0], "    a b c   d e f   g h i");
+        assert_eq!(lines[4], "   -------+-------+-------");
+        assert_eq!(lines[11], " 9  . . . | . . . | + + x");
+        assert_eq!(lines[12], "o to move");
+    }
+}
