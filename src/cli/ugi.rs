@@ -2,25 +2,38 @@
 
 use std::io::{stdin, stdout};
 
+use super::{Failure, Outcome};
 use crate::game::Game;
-use crate::games::{GameVisitor, dispatch};
-use crate::ugi::{RandomThinker, UgiError, serve};
+use crate::games::{self, GameVisitor};
+use crate::net::EngineChoice;
+use crate::run::player::PlayerSpec;
+use crate::ugi::{SeatThinker, serve};
 
-/// Speaks the protocol about the game that `spec` names, playing random moves.
-///
-/// # Errors
-/// When there is no such game, or a stream fails.
-pub fn run(spec: &str) -> Result<(), String> {
-    let served = dispatch(spec, Serve).map_err(|error| error.to_string())?;
-    served.map_err(|error| error.to_string())
+/// Speak the engine protocol UGI on standard input and output
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  sparring ugi zener runs/zener@sims=400")]
+pub struct Ugi {
+    /// The game
+    game: String,
+    /// Who answers `go` (as in `sparring pit`)
+    #[arg(default_value = "mcts:1000")]
+    player: String,
 }
 
-struct Serve;
+impl Ugi {
+    pub(super) fn run(self) -> Outcome {
+        let player = PlayerSpec::parse(&self.player).map_err(|error| Failure::Usage(error.to_string()))?;
+        games::dispatch(&self.game, Serve(player)).map_err(|error| Failure::Usage(error.to_string()))?
+    }
+}
+
+struct Serve(PlayerSpec);
 
 impl GameVisitor for Serve {
-    type Output = Result<(), UgiError>;
+    type Output = Outcome;
 
-    fn visit<G: Game>(self, game: G) -> Self::Output {
-        serve(game, Box::new(RandomThinker::default()), stdin().lock(), stdout())
+    fn visit<G: Game>(self, game: G) -> Outcome {
+        let player = self.0.open(&game, &EngineChoice::default())?;
+        Ok(serve(game, Box::new(SeatThinker::new(player)), stdin().lock(), stdout())?)
     }
 }

@@ -167,12 +167,12 @@ impl<'a, G: Game> Worker<'a, G> {
             slots: (0..slots.max(1)).map(|_| None).collect(),
         };
         for player in players {
-            let (evaluator, mover) = match &player.seat {
-                Seat::Search(seat) => (Some(seat.evaluators.worker()?), None),
-                Seat::Mover(new_mover) => (None, Some(new_mover())),
+            let evaluator = match &player.seat {
+                Seat::Search(seat) => Some(seat.evaluators.worker()?),
+                _ => None,
             };
             worker.evaluators.push(evaluator);
-            worker.movers.push(mover);
+            worker.movers.push(player.seat.mover());
         }
         Ok(worker)
     }

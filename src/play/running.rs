@@ -54,7 +54,7 @@ impl<G: Game> Running<G> {
         }
         let tree = |seat: usize| match &players[table.seats[seat]].seat {
             Seat::Search(search) => Some(Tree::new(search.search.clone(), state.clone())),
-            Seat::Mover(_) => None,
+            _ => None,
         };
         let trees = [tree(0), if table.seats[0] == table.seats[1] { None } else { tree(1) }];
         Self {
@@ -86,7 +86,6 @@ impl<G: Game> Running<G> {
                 }
             }
             match &at.players[player].seat {
-                Seat::Mover(_) => self.ask_mover(at, player, side),
                 Seat::Search(seat) => {
                     let tree = if self.seats[0] == self.seats[1] { 0 } else { side.index() };
                     if let Some(ticket) = self.search(at, seat, player, tree) {
@@ -99,6 +98,7 @@ impl<G: Game> Running<G> {
                     let chosen = summary.choose(temperature, &mut self.random);
                     self.play(at, searched(&summary, chosen, kind));
                 }
+                _ => self.ask_mover(at, player, side),
             }
         }
         Step::Over

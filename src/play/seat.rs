@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::eval::{EvalError, Evaluations, Evaluator, Leaves, Rollout};
+use crate::eval::{EvalError, Evaluator, Rollout};
 use crate::game::{Action, Game, legal_list};
-use crate::search::{Budget, Gathered, RootNoise, SearchParams, Tree};
-use crate::util::rng::Stream;
+use crate::search::{Budget, RootNoise, SearchParams, Solo, Tree};
+use crate::util::rng::{Purpose, Stream};
 
 /// Makes evaluators, one for each worker thread.
 pub trait EvaluatorSource<G: Game>: Send + Sync {
@@ -85,6 +85,14 @@ pub struct SearchSeat<G: Game> {
 pub enum Seat<G: Game> {
     /// Search with evaluations batched over many games.
     Search(SearchSeat<G>),
+    /// Plain Monte Carlo tree search, the ruler that every run is measured by: UCB1 and random rollouts, nothing kept
+    /// between moves.
+    Mcts {
+        /// Simulations for each move.
+        simulations: u32,
+        /// Exploration constant, for rewards in [0, 1].
+        c: f32,
+    },
     /// One position at a time; a new mover for each worker thread.
     Mover(Arc<dyn Fn() -> Box<dyn Mover<G>> + Send + Sync>),
 }
@@ -107,7 +115,7 @@ impl<G: Game> Player<G> {
     /// Plain Monte Carlo tree search: UCB1 with exploration constant `c`, random rollouts, `simulations` for each move.
     pub fn mcts(simulations: u32, c: f32) -> Self {
         let name = if c == 1.0 { format!("mcts:{simulations}") } else { format!("mcts:{simulations}@c={c}") };
-        Self { name, seat: Seat::Mover(Arc::new(move || Box::new(MctsMover::<G>::new(simulations, c)))) }
+        Self { name, seat: Seat::Mcts { simulations, c } }
     }
 }
 
@@ -119,18 +127,28 @@ impl<G: Game> Mover<G> for RandomMover {
     }
 }
 
-/// Plain MCTS, the ruler that every run is measured by. Nothing is kept between moves.
+impl<G: Game> Seat<G> {
+    /// The mover of a player that answers one position at a time; `None` for one that searches in batches.
+    pub(super) fn mover(&self) -> Option<Box<dyn Mover<G>>> {
+        match self {
+            Seat::Search(_) => None,
+            Seat::Mcts { simulations, c } => Some(Box::new(MctsMover::new(*simulations, *c))),
+            Seat::Mover(new) => Some(new()),
+        }
+    }
+}
+
+/// Plays by [`Seat::Mcts`].
 struct MctsMover<G: Game> {
     simulations: u32,
     c: f32,
     tree: Option<Tree<G>>,
-    leaves: Leaves<G>,
-    evaluations: Evaluations,
+    solo: Solo<G>,
 }
 
 impl<G: Game> MctsMover<G> {
     fn new(simulations: u32, c: f32) -> Self {
-        Self { simulations, c, tree: None, leaves: Leaves::default(), evaluations: Evaluations::default() }
+        Self { simulations, c, tree: None, solo: Solo::default() }
     }
 }
 
@@ -140,18 +158,12 @@ impl<G: Game> Mover<G> for MctsMover<G> {
         if let [only] = legal[..] {
             return Ok(only);
         }
-        let mut rollout = Rollout::new(Stream::keyed(random.bits(), crate::util::rng::Purpose::Match, &[]), 1);
+        let mut rollout = Rollout::new(Stream::keyed(random.bits(), Purpose::Match, &[]), 1);
         let nodes = self.simulations.saturating_add(2);
         let tree = self.tree.get_or_insert_with(|| Tree::ucb1(self.c, nodes, state.clone()));
         tree.reset(state);
         tree.begin(Budget::plain(self.simulations), random);
-        while !tree.finished() {
-            self.leaves.clear();
-            if let Gathered::Leaf(ticket) = tree.gather(game, &mut self.leaves) {
-                rollout.evaluate(game, &self.leaves, &mut self.evaluations).map_err(|error| error.to_string())?;
-                tree.apply(ticket, self.evaluations.values[0], &self.evaluations.priors);
-            }
-        }
+        self.solo.search(tree, game, &mut rollout, 1, |_| true).map_err(|error| error.to_string())?;
         let summary = tree.summary().ok_or("the game is over")?;
         Ok(summary.moves[summary.best].action)
     }

@@ -111,6 +111,21 @@ impl<G: Game> Tree<G> {
         Some(SearchSummary { mover, value: root.value(), proven, simulations: self.simulations(), moves, best })
     }
 
+    /// The moves that the search expects, from the root on, at most `most`.
+    pub fn principal_line(&self, most: usize) -> Vec<Action> {
+        let mut line = Vec::new();
+        let Some(summary) = self.summary() else { return line };
+        let first = summary.moves[summary.best].action;
+        let mut at = self.node(0).and_then(|root| self.edges_of(root).find(|edge| edge.action == first));
+        while let Some(edge) = at.filter(|_| line.len() < most) {
+            line.push(edge.action);
+            let child = edge.child.and_then(|child| self.node(child));
+            at = child
+                .and_then(|node| self.edges_of(node).filter(|edge| edge.visits > 0).max_by_key(|edge| edge.visits));
+        }
+        line
+    }
+
     /// Policy and best move of a root that is not proven.
     fn searched_policy(&self, moves: &mut [MoveSummary], mover: Player) -> usize {
         let lost = Outcome::Win(mover.other());

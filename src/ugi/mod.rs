@@ -20,12 +20,14 @@ mod command;
 mod perft;
 mod random;
 mod serve;
+mod thinker;
 
 #[cfg(test)]
 mod tests;
 
 pub use random::RandomThinker;
 pub use serve::serve;
+pub use thinker::SeatThinker;
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
