@@ -38,7 +38,8 @@ type Checked = Result<(), Broken>;
 /// Leaves the function with a broken law unless the condition holds.
 macro_rules! ensure {
     ($holds:expr, $law:expr, $($detail:tt)*) => {
-        if !$holds {
+        let holds: bool = $holds;
+        if !holds {
             return Err($crate::game::laws::Broken { law: $law, detail: format!($($detail)*) });
         }
     };
