@@ -1,6 +1,6 @@
 //! Laws of random moves and random games.
 
-use super::{Checked, encoding, ensure, spread};
+use super::{Checked, broken, encoding, ensure, spread};
 use crate::game::{Action, End, Game, Outcome, Player, legal_list};
 use crate::util::rng::Stream;
 
@@ -28,8 +28,7 @@ fn uniform_moves<G: Game>(game: &G, state: &G::State, random: &mut Stream) -> Ch
     for _ in 0..DRAWS * legal.len() {
         let action = game.random_action(state, random, &mut scratch);
         let Some(at) = legal.iter().position(|&move_| move_ == action) else {
-            ensure!(false, "random moves are legal", "{}: {action:?}", game.state_text(state));
-            return Ok(());
+            return broken("random moves are legal", format!("{}: {action:?}", game.state_text(state)));
         };
         counts[at] += 1;
     }
