@@ -1,4 +1,4 @@
-//! The laws of [`Game`](super::Game), as checks that run over any game.
+//! The laws of [`Game`], as checks that run over any game.
 //!
 //! Every registered game is checked by this crate's tests; run [`check_all`] in the tests of your own
 //! game too. Most faults that spoil a training run silently (a symmetry that mirrors the board but not the moves,
