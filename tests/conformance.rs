@@ -308,15 +308,15 @@ impl Game for Faulty {
 
 #[test]
 fn each_fault_breaks_its_law() {
-    for (fault, law) in [
+    let faults = [
         (Fault::MovesReversed, "legal moves are unique and in notation order"),
         (Fault::MoveTwice, "legal moves are unique and in notation order"),
         (Fault::ListCleared, "legal moves are appended, the same each time"),
         (Fault::MovesAfterTheEnd, "a game has ended exactly when there is no legal move"),
         (Fault::TooLong, "no game is longer than max_plies"),
         (Fault::PlyStandsStill, "a move raises the ply by one"),
-        (Fault::BoardMappedMovesNot, "the moves of a mapped position are the mapped moves"),
-        (Fault::MovesMappedBoardNot, "the moves of a mapped position are the mapped moves"),
+        (Fault::BoardMappedMovesNot, "playing and mapping give the same in either order"),
+        (Fault::MovesMappedBoardNot, "playing and mapping give the same in either order"),
         (Fault::StoneLostInMapping, "a symmetry keeps the ply"),
         (Fault::NoGroup, "two symmetries one after the other are a symmetry"),
         (Fault::NotOneToOne, "a symmetry maps the actions one to one"),
@@ -332,10 +332,14 @@ fn each_fault_breaks_its_law() {
         (Fault::PanicsOnShortMove, "no text makes reading a move panic"),
         (Fault::SideForgotten, "a position that was read is written the same"),
         (Fault::NamelessPlane, "each plane has a name"),
-    ] {
-        let violation = check_all(&Faulty(fault), 1, 100).expect_err(&format!("{fault:?}"));
-        assert_eq!(violation.law, law, "{fault:?}: {violation}");
-        assert!(violation.to_string().starts_with("faulty: "), "{violation}");
-    }
+    ];
+    let wrong: Vec<String> = faults
+        .into_iter()
+        .filter_map(|(fault, law)| match check_all(&Faulty(fault), 1, 100) {
+            Ok(()) => Some(format!("{fault:?} is not noticed")),
+            Err(violation) => (violation.law != law).then(|| format!("{fault:?} breaks another law: {violation}")),
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     check_all(&Faulty(Fault::None), 1, 100).unwrap();
 }

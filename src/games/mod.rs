@@ -11,6 +11,9 @@ pub mod tictactoe;
 pub mod uttt;
 pub mod zener;
 
+/// Options of a game as text: name and value of each.
+pub type OptionTexts = Vec<(String, String)>;
+
 /// Something to do with a game whose type is only known by name at run time.
 pub trait GameVisitor {
     /// What comes out.
@@ -64,7 +67,7 @@ pub fn dispatch<V: GameVisitor>(spec: &str, visitor: V) -> Result<V::Output, Gam
 ///
 /// # Errors
 /// When a part behind the colon is not of the form `OPTION=VALUE`.
-pub fn parse_spec(spec: &str) -> Result<(&str, Vec<(String, String)>), GameNameError> {
+pub fn parse_spec(spec: &str) -> Result<(&str, OptionTexts), GameNameError> {
     let Some((name, rest)) = spec.split_once(':') else {
         return Ok((spec, Vec::new()));
     };

@@ -1,4 +1,4 @@
-//! The laws of [`Game`](super::Game), as checks that run over any game.
+//! The laws of [`Game`], as checks that run over any game.
 //!
 //! Every registered game is checked by this crate's tests; run [`check_all`] in the tests of your own
 //! game too. Most faults that spoil a training run silently (a symmetry that mirrors the board but not the moves,
@@ -35,13 +35,19 @@ struct Broken {
 
 type Checked = Result<(), Broken>;
 
+/// A law is broken.
+fn broken(law: &'static str, detail: String) -> Checked {
+    Err(Broken { law, detail })
+}
+
 /// Leaves the function with a broken law unless the condition holds.
 macro_rules! ensure {
-    ($holds:expr, $law:expr, $($detail:tt)*) => {
-        if !$holds {
+    ($holds:expr, $law:expr, $($detail:tt)*) => {{
+        let holds: bool = $holds;
+        if !holds {
             return Err($crate::game::laws::Broken { law: $law, detail: format!($($detail)*) });
         }
-    };
+    }};
 }
 use ensure;
 
@@ -103,7 +109,7 @@ fn shapes<G: Game>(game: &G) -> Checked {
             "{options:?} became {:?}",
             again.options()
         ),
-        Err(error) => ensure!(false, "a game's options give the same game", "{options:?}: {error}"),
+        Err(error) => return broken("a game's options give the same game", format!("{options:?}: {error}")),
     }
     let unknown = [("no such option".to_owned(), "1".to_owned())];
     ensure!(G::from_options(&unknown).is_err(), "unknown options are refused", "{unknown:?} is taken");

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::{Checked, encoding, ensure, notation_order, texts};
+use super::{Checked, broken, encoding, ensure, notation_order, texts};
 use crate::game::{Action, Game, legal_list};
 use crate::util::rng::{Stream, mix};
 
@@ -55,7 +55,7 @@ pub(super) fn check<G: Game>(game: &G, state: &G::State) -> Checked {
     );
     let planes = encoding(game, state);
     if let Some(at) = planes.iter().position(|number| !number.is_finite()) {
-        ensure!(false, "encodings are finite", "{}: number {at} is {}", place(), planes[at]);
+        return broken("encodings are finite", format!("{}: number {at} is {}", place(), planes[at]));
     }
     ensure!(game.key(state) == game.key(&state.clone()), "a copy has the same key", "{}", place());
     ensure!(game.draw(state).contains('\n'), "a drawing has lines", "{}", place());
@@ -74,13 +74,8 @@ pub(super) fn check_keys<G: Game>(game: &G, visited: &[G::State], random: &mut S
             match by_key.entry(key) {
                 Entry::Vacant(entry) => {
                     if let Some(other) = by_encoding.insert(planes, state.clone()) {
-                        ensure!(
-                            false,
-                            "positions of different keys have different encodings",
-                            "{} and {}",
-                            game.state_text(state),
-                            game.state_text(&other)
-                        );
+                        let pair = format!("{} and {}", game.state_text(state), game.state_text(&other));
+                        return broken("positions of different keys have different encodings", pair);
                     }
                     entry.insert((planes, state.clone()));
                 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Checked, ensure, position, spread, texts};
+use super::{Checked, broken, ensure, position, spread, texts};
 use crate::game::{EndReason, Game, legal_list};
 use crate::util::rng::Stream;
 
@@ -58,10 +58,7 @@ fn round_trip<G: Game>(game: &G, state: &G::State) -> Checked {
     let text = game.state_text(state);
     let parsed = match game.parse_state(&text) {
         Ok(parsed) => parsed,
-        Err(error) => {
-            ensure!(false, "the text of a position can be read", "{text}: {error}");
-            return Ok(());
-        }
+        Err(error) => return broken("the text of a position can be read", format!("{text}: {error}")),
     };
     ensure!(
         game.state_text(&parsed) == text,
@@ -89,8 +86,7 @@ fn round_trip<G: Game>(game: &G, state: &G::State) -> Checked {
 fn damaged_state<G: Game>(game: &G, text: &str, random: &mut Stream) -> Checked {
     let law = "no text makes reading a position panic";
     let Ok(parsed) = catch_unwind(AssertUnwindSafe(|| game.parse_state(text))) else {
-        ensure!(false, law, "{text:?}");
-        return Ok(());
+        return broken(law, format!("{text:?}"));
     };
     let Ok(mut state) = parsed else {
         return Ok(());
@@ -124,7 +120,7 @@ fn damaged_action<G: Game>(game: &G, text: &str) -> Checked {
             game.action_text(action)
         ),
         Ok(Err(_)) => {}
-        Err(_) => ensure!(false, "no text makes reading a move panic", "{text:?}"),
+        Err(_) => return broken("no text makes reading a move panic", format!("{text:?}")),
     }
     Ok(())
 }
