@@ -166,7 +166,7 @@ impl Board {
         loop {
             // The halves of one draw, scaled as in `Stream::below`; the bias is below 60 / 2^32.
             let bits = random.bits();
-            let symbol = usize::from(choices[((bits >> 32) * 60 >> 32) as usize]);
+            let symbol = usize::from(choices[(((bits >> 32) * 60) >> 32) as usize]);
             let direction = (bits & 3) as usize;
             let from = self.square(side, symbol);
             let moves = &MOVES[side][usize::from(from)];

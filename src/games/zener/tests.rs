@@ -612,8 +612,9 @@ fn the_official_setup_is_uniform_and_moves_matched_pieces_ahead() {
             let same = white % COLUMNS == black % COLUMNS;
             assert_eq!(black / COLUMNS, usize::from(same));
             matches += usize::from(same);
-            places[0][symbol][white % COLUMNS] += 1;
-            places[1][symbol][black % COLUMNS] += 1;
+            for (side, square) in [white, black].into_iter().enumerate() {
+                places[side][symbol][square % COLUMNS] += 1;
+            }
         }
         matched[matches] += 1;
     }
