@@ -232,19 +232,34 @@ def pip(cache, arguments, what):
     temporary = tempfile.mkdtemp(prefix=".incoming-pip-", dir=cache)
     options = ["--no-cache-dir", "--disable-pip-version-check", "--no-input", "--retries=5", "--timeout=60"]
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    # A user's settings for installing into a Python have no meaning here.
+    settings = dict(os.environ, TMPDIR=temporary, PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0")
+    full = False
     try:
-        done = subprocess.run(
+        # Progress goes to stdout, complaints to stderr; the latter also tell whether the disk was full.
+        running = subprocess.Popen(
             command + arguments[:1] + options + quiet + arguments[1:],
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
-            env=dict(os.environ, TMPDIR=temporary),
+            stderr=subprocess.PIPE,
+            env=settings,
         )
+        try:
+            for line in running.stderr:
+                full = full or b"No space left" in line or b"quota exceeded" in line
+                sys.stderr.buffer.write(line)
+                sys.stderr.buffer.flush()
+        except BaseException:
+            running.terminate()
+            raise
+        finally:
+            running.wait()
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    if done.returncode != 0:
-        free = shutil.disk_usage(cache).free
-        if free < 0.1 * GB:
-            raise no_space(cache, "%.2f GB are free" % (free / GB))
+    if full:
+        shutil.rmtree(os.path.join(cache, "downloads"), ignore_errors=True)
+        raise no_space(cache, "pip's message is above")
+    if running.returncode != 0:
         raise Trouble(
             "pip could not get %s (its message is above): check the network and the package index that pip uses, "
             "then start again" % what
