@@ -9,7 +9,7 @@ pub mod connect4;
 pub mod othello;
 pub mod tictactoe;
 pub mod uttt;
-// pub mod zener;
+pub mod zener;
 
 /// Something to do with a game whose type is only known by name at run time.
 pub trait GameVisitor {
@@ -48,7 +48,7 @@ registry! {
     connect4::ConnectFour,
     othello::Othello,
     uttt::Uttt,
-    // zener::Zener,
+    zener::Zener,
 }
 
 /// Hands the game that `spec` names to `visitor`: `NAME`, or `NAME:OPTION=VALUE,OPTION=VALUE`.

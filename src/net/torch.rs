@@ -1,0 +1,277 @@
+//! The network in libtorch, for training: explicit tensors, master weights in float32, errors as results.
+
+use std::collections::BTreeMap;
+
+use tch::{Device, Kind, TchError, Tensor};
+
+use crate::net::spec::{Architecture, NORM_EPSILON, NetSpec, Resnet};
+use crate::net::torch_infer::channels_last;
+use crate::net::weights::{WeightTensor, Weights, WeightsError};
+
+/// Share of the batch's statistics in the running mean and variance after each training step.
+pub const NORM_MOMENTUM: f64 = 0.1;
+
+/// A network could not be built or run in libtorch.
+#[derive(Debug, thiserror::Error)]
+pub enum TorchError {
+    /// The weights are not those of the network.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// libtorch refused: out of memory, a device that is not there, shapes that do not fit.
+    #[error("libtorch: {0}")]
+    Torch(#[from] TchError),
+}
+
+/// What the network says about a batch of positions.
+#[derive(Debug)]
+pub struct TorchHeads {
+    /// Policy logits, `[B, A]`, float32.
+    pub policy: Tensor,
+    /// Logits of win, draw and loss of the player to move, `[B, 3]`, float32.
+    pub value: Tensor,
+}
+
+/// A trainable tensor.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its name in [`Weights`].
+    pub name: String,
+    /// A handle that shares storage and gradient with the network.
+    pub tensor: Tensor,
+    /// Whether weight decay applies.
+    pub decay: bool,
+}
+
+/// A network with trainable weights on one device.
+///
+/// Weights stay float32; convolutions may compute in bfloat16 (see [`TorchNet::set_precision`]).
+#[derive(Debug)]
+pub struct TorchNet {
+    spec: NetSpec,
+    device: Device,
+    precision: Kind,
+    tensors: BTreeMap<String, Tensor>,
+}
+
+impl TorchNet {
+    /// The network with these weights on `device`; trainable tensors require gradients.
+    ///
+    /// # Errors
+    /// When the weights are not those of `spec`, or the device fails.
+    pub fn new(spec: &NetSpec, weights: &Weights, device: Device) -> Result<Self, TorchError> {
+        weights.check(spec)?;
+        let mut tensors = BTreeMap::new();
+        for info in spec.tensors() {
+            let shape: Vec<i64> = info.shape.iter().map(|&d| d as i64).collect();
+            let tensor = Tensor::f_from_slice(weights.data(&info.name))?.f_reshape(shape)?.f_to_device(device)?;
+            tensors.insert(info.name, tensor.f_set_requires_grad(info.role.is_trainable())?);
+        }
+        Ok(Self { spec: spec.clone(), device, precision: Kind::Float, tensors })
+    }
+
+    /// The network's description.
+    pub fn spec(&self) -> &NetSpec {
+        &self.spec
+    }
+
+    /// Where its tensors are.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// The kind in which convolutions compute: `Kind::Float` (at first) or `Kind::BFloat16`. Weights, sums of
+    /// gradients, batch statistics and heads stay float32.
+    pub fn set_precision(&mut self, precision: Kind) {
+        self.precision = precision;
+    }
+
+    /// Evaluates `planes` (`[B, C, H, W]`, float32, on the network's device). With `train`, batch normalisation
+    /// uses the batch's own statistics and updates the running ones; without, it uses the running ones.
+    ///
+    /// # Errors
+    /// When shapes do not fit or the device fails.
+    pub fn forward(&self, planes: &Tensor, train: bool) -> Result<TorchHeads, TorchError> {
+        match &self.spec.architecture {
+            Architecture::Resnet(net) => self.forward_resnet(net, planes, train),
+            Architecture::Mlp(net) => self.forward_mlp(net.hidden.len(), planes),
+        }
+    }
+
+    /// Every trainable tensor, in the order in which data flows.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let trainable = self.spec.tensors().into_iter().filter(|info| info.role.is_trainable());
+        trainable
+            .map(|info| Parameter {
+                tensor: self.tensor(&info.name).shallow_clone(),
+                decay: info.role.decays(),
+                name: info.name,
+            })
+            .collect()
+    }
+
+    /// Every running statistic (name, tensor), in the order in which data flows.
+    pub fn buffers(&self) -> Vec<(String, Tensor)> {
+        let buffers = self.spec.tensors().into_iter().filter(|info| !info.role.is_trainable());
+        buffers.map(|info| (info.name.clone(), self.tensor(&info.name).shallow_clone())).collect()
+    }
+
+    /// A copy of all tensors.
+    ///
+    /// # Errors
+    /// When reading from the device fails.
+    pub fn to_weights(&self) -> Result<Weights, TorchError> {
+        let mut weights = BTreeMap::new();
+        for info in self.spec.tensors() {
+            let flat = self.tensor(&info.name).f_detach()?.f_to_device(Device::Cpu)?.f_reshape([-1])?;
+            let data = Vec::<f32>::try_from(&flat.f_contiguous()?)?;
+            weights.insert(info.name, WeightTensor { shape: info.shape, data });
+        }
+        Ok(Weights(weights))
+    }
+
+    /// Overwrites all tensors with these weights; handles from [`parameters`](Self::parameters) stay valid.
+    ///
+    /// # Errors
+    /// When the weights are not those of the network, or the device fails.
+    pub fn load(&mut self, weights: &Weights) -> Result<(), TorchError> {
+        weights.check(&self.spec)?;
+        let _guard = tch::no_grad_guard();
+        for (name, tensor) in &mut self.tensors {
+            let source = Tensor::f_from_slice(weights.data(name))?.f_reshape(tensor.size())?;
+            tensor.f_copy_(&source.f_to_device(self.device)?)?;
+        }
+        Ok(())
+    }
+
+    fn forward_resnet(&self, net: &Resnet, planes: &Tensor, train: bool) -> Result<TorchHeads, TorchError> {
+        let input = channels_last(&planes.f_to_kind(self.precision)?)?;
+        let mut x = self.conv_norm("stem", "", &input, train)?.f_relu()?;
+        for block in 0..net.blocks {
+            let name = format!("blocks.{block}");
+            let mut y = self.conv_norm(&name, "1", &x, train)?;
+            if net.pools(block) {
+                let mean = x.f_mean_dim([2i64, 3].as_slice(), false, Kind::Float)?;
+                let peak = x.f_amax([2i64, 3], false)?.f_to_kind(Kind::Float)?;
+                let pooled = Tensor::f_cat(&[mean, peak], 1)?;
+                let bias = pooled.f_linear::<&Tensor>(self.tensor(&format!("{name}.pool.weight")), None)?;
+                y = y.f_add(&bias.f_to_kind(self.precision)?.f_unsqueeze(-1)?.f_unsqueeze(-1)?)?;
+            }
+            let y = self.conv_norm(&name, "2", &y.f_relu()?, train)?;
+            x = y.f_add(&x)?.f_relu()?;
+        }
+        Ok(TorchHeads { policy: self.policy_head(&x, train)?, value: self.value_head(&x, train)? })
+    }
+
+    fn policy_head(&self, trunk: &Tensor, train: bool) -> Result<Tensor, TorchError> {
+        let features = self.conv_norm("policy", "", trunk, train)?.f_relu()?;
+        let mut parts = Vec::new();
+        if self.spec.policy.planes > 0 {
+            let weight = self.tensor("policy.spatial.weight").f_to_kind(self.precision)?;
+            let bias = self.tensor("policy.spatial.bias").f_to_kind(self.precision)?;
+            let planes = features.f_conv2d(&weight, Some(&bias), [1, 1], [0, 0], [1, 1], 1)?;
+            parts.push(flat(&planes)?);
+        }
+        if self.spec.policy.flat > 0 {
+            parts.push(self.linear("policy.flat", &flat(&features)?)?);
+        }
+        Ok(Tensor::f_cat(&parts, 1)?)
+    }
+
+    fn value_head(&self, trunk: &Tensor, train: bool) -> Result<Tensor, TorchError> {
+        let features = self.conv_norm("value", "", trunk, train)?.f_relu()?;
+        let hidden = self.linear("value.hidden", &flat(&features)?)?.f_relu()?;
+        self.linear("value.out", &hidden)
+    }
+
+    fn forward_mlp(&self, layers: usize, planes: &Tensor) -> Result<TorchHeads, TorchError> {
+        let mut x = planes.f_flatten(1, -1)?;
+        for layer in 0..layers {
+            x = self.linear(&format!("layers.{layer}"), &x)?.f_relu()?;
+        }
+        Ok(TorchHeads { policy: self.linear("policy.out", &x)?, value: self.linear("value.out", &x)? })
+    }
+
+    /// Convolution that keeps the board's size, then batch normalisation; in and out are of `self.precision`.
+    fn conv_norm(&self, name: &str, suffix: &str, x: &Tensor, train: bool) -> Result<Tensor, TorchError> {
+        let weight = self.tensor(&format!("{name}.conv{suffix}.weight"));
+        let padding = weight.size()[2] / 2;
+        let weight = weight.f_to_kind(self.precision)?;
+        let y = x.f_conv2d::<&Tensor>(&weight, None, [1, 1], [padding, padding], [1, 1], 1)?;
+        let part = |part: &str| Some(self.tensor(&format!("{name}.norm{suffix}.{part}")));
+        let (scale, shift) = (part("weight"), part("bias"));
+        let (mean, variance) = (part("running_mean"), part("running_var"));
+        Ok(y.f_batch_norm(scale, shift, mean, variance, train, NORM_MOMENTUM, NORM_EPSILON, true)?)
+    }
+
+    fn linear(&self, name: &str, x: &Tensor) -> Result<Tensor, TorchError> {
+        let (weight, bias) = (self.tensor(&format!("{name}.weight")), self.tensor(&format!("{name}.bias")));
+        Ok(x.f_linear(weight, Some(bias))?)
+    }
+
+    fn tensor(&self, name: &str) -> &Tensor {
+        self.tensors.get(name).unwrap_or_else(|| panic!("the network holds `{name}` by construction"))
+    }
+}
+
+/// `[B, C, H, W]` to `[B, C * H * W]` in float32, whatever the memory layout.
+fn flat(x: &Tensor) -> Result<Tensor, TchError> {
+    x.f_to_kind(Kind::Float)?.f_contiguous()?.f_flatten(1, -1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::game::{PlaneShape, PolicyShape};
+    use crate::net::spec::Mlp;
+    use crate::util::rng::Stream;
+
+    fn spec(architecture: Architecture) -> NetSpec {
+        NetSpec {
+            input: PlaneShape { channels: 3, height: 4, width: 5 },
+            policy: PolicyShape { planes: 2, flat: 3 },
+            architecture,
+        }
+    }
+
+    fn small() -> NetSpec {
+        let net = Resnet { blocks: 2, channels: 8, global_pooling: true, ..Resnet::default() };
+        spec(Architecture::Resnet(net))
+    }
+
+    #[test]
+    fn shapes_gradients_and_round_trip() {
+        for spec in [small(), spec(Architecture::Mlp(Mlp { hidden: vec![16, 8] }))] {
+            let weights = Weights::init(&spec, &mut Stream::test(1));
+            let net = TorchNet::new(&spec, &weights, Device::Cpu).unwrap();
+            assert_eq!(net.to_weights().unwrap(), weights);
+            let planes = Tensor::randn([7, 3, 4, 5], (Kind::Float, Device::Cpu));
+            let heads = net.forward(&planes, true).unwrap();
+            assert_eq!((heads.policy.size(), heads.value.size()), (vec![7, 43], vec![7, 3]));
+            (heads.policy.square().mean(None) + heads.value.square().mean(None)).backward();
+            for parameter in net.parameters() {
+                let gradient = parameter.tensor.grad();
+                assert!(gradient.defined(), "{}", parameter.name);
+                assert!(gradient.abs().sum(None).double_value(&[]) > 0.0, "{}", parameter.name);
+            }
+        }
+    }
+
+    #[test]
+    fn training_updates_the_running_statistics_and_evaluation_does_not() {
+        let spec = small();
+        let net = TorchNet::new(&spec, &Weights::init(&spec, &mut Stream::test(1)), Device::Cpu).unwrap();
+        let planes = Tensor::randn([64, 3, 4, 5], (Kind::Float, Device::Cpu)) * 3.0 + 1.0;
+        let before = net.to_weights().unwrap();
+        net.forward(&planes, false).unwrap();
+        assert_eq!(net.to_weights().unwrap(), before);
+        for _ in 0..200 {
+            net.forward(&planes, true).unwrap();
+        }
+        assert_ne!(net.to_weights().unwrap(), before);
+        // Once the running statistics have converged to the batch's, both modes agree (up to n / (n - 1) in
+        // the variance, with n = 64 * 20).
+        let (train, run) = (net.forward(&planes, true).unwrap(), net.forward(&planes, false).unwrap());
+        let difference = (train.policy - run.policy).abs().max().double_value(&[]);
+        assert!(difference < 0.01, "{difference}");
+    }
+}
