@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tch::{Device, TchError, Tensor};
 
+use crate::data::Batch;
 use crate::net::NetSpec;
 
 /// A batch of `B` training positions, borrowed; flat and row-major.
@@ -37,6 +38,20 @@ pub struct BatchError {
     pub expected: usize,
     /// Positions in the batch.
     pub size: usize,
+}
+
+impl<'a> From<&'a Batch> for BatchView<'a> {
+    fn from(batch: &'a Batch) -> Self {
+        Self {
+            size: batch.size,
+            planes: &batch.planes,
+            legal: &batch.legal,
+            policy: &batch.policy,
+            policy_weight: &batch.policy_weight,
+            value: &batch.value,
+            weight: &batch.weight,
+        }
+    }
 }
 
 impl<'a> BatchView<'a> {

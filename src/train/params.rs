@@ -41,8 +41,8 @@ pub struct TrainParams {
     #[schemars(range(min = 0.0, max = 0.999_999))]
     pub ema_decay: f64,
     /// Number format in which convolutions compute; weights, sums and losses are float32 in any case. `auto` is
-    /// bfloat16 where the device multiplies it faster (matrix units on CPUs, CUDA), else float32. Default `auto`.
-    pub precision: Precision,
+    /// bfloat16 on CPUs that multiply it in hardware (AMX), else float32. Default `auto`.
+    pub precision: TrainPrecision,
 }
 
 impl Default for TrainParams {
@@ -57,7 +57,7 @@ impl Default for TrainParams {
             gradient_clip: 2.0,
             value_loss_weight: 1.0,
             ema_decay: 0.995,
-            precision: Precision::Auto,
+            precision: TrainPrecision::Auto,
         }
     }
 }
@@ -117,14 +117,14 @@ impl Default for SgdParams {
 /// Number format of the convolutions in training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Precision {
+pub enum TrainPrecision {
     /// Whichever is faster on the device.
     #[default]
     Auto,
     /// 32-bit floating point.
-    Float32,
+    F32,
     /// bfloat16: the range of float32 with 8 bits of precision.
-    Bfloat16,
+    Bf16,
 }
 
 /// A number of the section that is out of range.
@@ -227,9 +227,9 @@ mod tests {
     #[test]
     fn the_section_is_strict_at_every_level() {
         let parse = serde_json::from_str::<TrainParams>;
-        let sgd = parse(r#"{"optimizer": {"type": "sgd", "momentum": 0.8}, "precision": "bfloat16"}"#).unwrap();
+        let sgd = parse(r#"{"optimizer": {"type": "sgd", "momentum": 0.8}, "precision": "bf16"}"#).unwrap();
         assert_eq!(sgd.optimizer, OptimizerParams::Sgd(SgdParams { momentum: 0.8 }));
-        assert_eq!(sgd.precision, Precision::Bfloat16);
+        assert_eq!(sgd.precision, TrainPrecision::Bf16);
         for (text, word) in [
             (r#"{"batchsize": 3}"#, "batchsize"),
             (r#"{"optimizer": {"type": "sgd", "beta1": 0.8}}"#, "beta1"),

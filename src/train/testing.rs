@@ -1,7 +1,7 @@
 //! Small networks and random batches for this module's tests.
 
 use crate::game::{PlaneShape, PolicyShape};
-use crate::net::spec::{Architecture, Mlp, NetSpec, Resnet};
+use crate::net::{Architecture, Mlp, NetSpec, Resnet};
 use crate::train::batch::BatchView;
 use crate::util::rng::Stream;
 

@@ -10,7 +10,7 @@ use crate::train::ema::Ema;
 use crate::train::layout::{Layout, to_vec};
 use crate::train::loss::{LossReport, Sums, loss};
 use crate::train::optim::Optimizer;
-use crate::train::params::{OptimizerParams, ParamProblem, Precision, TrainParams};
+use crate::train::params::{OptimizerParams, ParamProblem, TrainParams, TrainPrecision};
 use crate::train::replica::{Replica, automatic_precision, bind};
 use crate::train::schedule::learning_rate;
 use crate::train::state::{State, StateError};
@@ -123,9 +123,9 @@ impl Trainer {
         let layout = Layout::new(spec);
         let values = layout.flatten(weights, device)?;
         let precision = match params.precision {
-            Precision::Auto => automatic_precision(device),
-            Precision::Float32 => Kind::Float,
-            Precision::Bfloat16 => Kind::BFloat16,
+            TrainPrecision::Auto => automatic_precision(device),
+            TrainPrecision::F32 => Kind::Float,
+            TrainPrecision::Bf16 => Kind::BFloat16,
         };
         let count = if device == Device::Cpu { threads } else { 1 };
         let replicas = (0..count)
@@ -167,8 +167,8 @@ impl Trainer {
     }
 
     /// The number format in which convolutions compute: what `precision: auto` came to.
-    pub fn precision(&self) -> Precision {
-        if self.precision == Kind::BFloat16 { Precision::Bfloat16 } else { Precision::Float32 }
+    pub fn precision(&self) -> TrainPrecision {
+        if self.precision == Kind::BFloat16 { TrainPrecision::Bf16 } else { TrainPrecision::F32 }
     }
 
     /// One training step on a batch.
