@@ -2,7 +2,7 @@
 //!
 //! - [`GameRecord`]: one game with everything its plies can teach. Records hold moves and targets, never
 //!   encoded planes, so a new encoding does not void old games.
-//! - [`write`], [`read`], [`RecordReader`]: the record file; [`RecordWriter`]: the journal of a generation that is
+//! - [`write()`], [`read`], [`RecordReader`]: the record file; [`RecordWriter`]: the journal of a generation that is
 //!   still being played.
 //! - [`ReplayWindow`]: the newest games, packed in memory, as many as the window law says.
 //! - [`Sampler`] fills a [`Batch`]: a position drawn by weight, its moves replayed, a random symmetry, targets.
@@ -21,6 +21,7 @@ mod sample;
 mod targets;
 #[cfg(test)]
 #[path = "../eval/testgame.rs"]
+#[expect(clippy::duplicate_mod, reason = "one test game for two layers that may not import each other")]
 mod testgame;
 #[cfg(test)]
 mod testrecords;

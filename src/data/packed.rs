@@ -3,16 +3,18 @@
 //! One allocation of `u16`s, column after column (P plies):
 //!
 //! ```text
-//! P moves | P draw weights | P marks | P values first | P values draw | P policy lengths | all policy parts
+//! P moves | P draw weights | P marks | P values first | P values draw | P policy lengths | all policies
 //! ```
 //!
-//! 12 bytes for each ply and 2 for each legal move of a full search. The columns that drawing reads are contiguous.
+//! A policy is a list of pairs, action and part, without the parts of 0. With the actions at hand a sample can be
+//! replayed in mapped moves, where the legal moves come in another order than in the record. A ply takes 12 bytes and
+//! a policy entry 4. The columns that drawing reads are contiguous.
 
-use crate::game::{Action, Outcome, WdlAbs};
+use crate::game::{Action, Game, Outcome, WdlAbs};
 
 use super::codec::{marks, unmark};
 use super::quant;
-use super::record::{Finish, GameRecord, PlyKind};
+use super::record::{Finish, GameRecord, PlyKind, ReplayError};
 use super::sample::SampleParams;
 
 const COLUMNS: usize = 6;
@@ -43,23 +45,36 @@ fn draw_steps(kind: PlyKind, steps: u16, params: &SampleParams) -> u16 {
 }
 
 impl PackedGame {
-    /// Packs a checked record; `startpos` is the text of the usual start.
-    pub(super) fn new(record: &GameRecord, startpos: &str, params: &SampleParams) -> Self {
+    /// Checks a record and packs it; `startpos` is the text of the usual start.
+    pub(super) fn new<G: Game>(
+        game: &G,
+        record: &GameRecord,
+        startpos: &str,
+        params: &SampleParams,
+    ) -> Result<Self, ReplayError> {
         let plies = &record.plies;
-        let moves: usize = plies.iter().map(|ply| ply.policy.len()).sum();
-        let mut data = Vec::with_capacity(COLUMNS * plies.len() + moves);
+        let (mut lengths, mut policies, mut parts) = (Vec::with_capacity(plies.len()), Vec::new(), Vec::new());
+        record.check_with(game, |ply, legal| {
+            parts.clear();
+            if !ply.policy.is_empty() {
+                quant::parts(&ply.policy, &mut parts);
+            }
+            let before = policies.len();
+            let entries = legal.iter().zip(&parts).filter(|(_, part)| **part > 0);
+            policies.extend(entries.flat_map(|(action, &part)| [action.0, part]));
+            lengths.push(((policies.len() - before) / 2) as u16);
+        })?;
+        let mut data = Vec::with_capacity(COLUMNS * plies.len() + policies.len());
         data.extend(plies.iter().map(|ply| ply.action.0));
         data.extend(plies.iter().map(|ply| draw_steps(ply.kind, quant::weight_steps(ply.weight), params)));
         data.extend(plies.iter().map(|ply| u16::from(marks(ply))));
         let values: Vec<[u16; 2]> = plies.iter().map(|ply| quant::value_parts(ply.value)).collect();
         data.extend(values.iter().map(|value| value[0]));
         data.extend(values.iter().map(|value| value[1]));
-        data.extend(plies.iter().map(|ply| ply.policy.len() as u16));
-        for ply in plies.iter().filter(|ply| !ply.policy.is_empty()) {
-            quant::parts(&ply.policy, &mut data);
-        }
+        data.extend(lengths);
+        data.extend(policies);
         let steps = data[plies.len()..2 * plies.len()].iter().copied().map(u32::from).sum();
-        Self {
+        Ok(Self {
             data: data.into_boxed_slice(),
             start: (record.start != startpos).then(|| record.start.as_str().into()),
             plies: plies.len() as u16,
@@ -67,7 +82,7 @@ impl PackedGame {
             steps,
             outcome: record.end.outcome,
             finish: record.end.reason,
-        }
+        })
     }
 
     fn column(&self, column: usize) -> &[u16] {
@@ -115,12 +130,13 @@ impl PackedGame {
         self.marks_of(ply).1
     }
 
-    /// Policy parts of ply `ply` in legal order, empty unless the search was full.
-    pub(super) fn policy(&self, ply: usize) -> &[u16] {
+    /// Policy of ply `ply`, moves with their parts that are not 0; empty unless the search was full.
+    pub(super) fn policy(&self, ply: usize) -> impl ExactSizeIterator<Item = (Action, u16)> {
         let lengths = self.column(5);
         let before: usize = lengths[..ply].iter().copied().map(usize::from).sum();
-        let begin = COLUMNS * self.plies() + before;
-        &self.data[begin..begin + usize::from(lengths[ply])]
+        let begin = COLUMNS * self.plies() + 2 * before;
+        let entries = &self.data[begin..begin + 2 * usize::from(lengths[ply])];
+        entries.chunks_exact(2).map(|entry| (Action(entry[0]), entry[1]))
     }
 
     /// Root value of the first search at ply `ply` or after it; `None` where none follows.

@@ -171,6 +171,9 @@ pub enum ReplayFault {
         /// Why not.
         error: String,
     },
+    /// More plies than a record can hold.
+    #[error("it has {0} plies, at most 65535 can be stored")]
+    TooLong(usize),
     /// A move that is not legal where it is made.
     #[error("move {0} is not legal there")]
     Illegal(String),
@@ -259,12 +262,25 @@ impl GameRecord {
     /// # Errors
     /// Names the game, the ply and what is wrong.
     pub fn check<G: Game>(&self, game: &G) -> Result<G::State, ReplayError> {
+        self.check_with(game, |_, _| ())
+    }
+
+    /// [`check`](Self::check) that shows each ply with the legal moves of its position, in order.
+    pub(super) fn check_with<G: Game>(
+        &self,
+        game: &G,
+        mut visit: impl FnMut(&PlyRecord, &[Action]),
+    ) -> Result<G::State, ReplayError> {
+        if self.plies.len() > usize::from(u16::MAX) {
+            return Err(self.fault(None, ReplayFault::TooLong(self.plies.len())));
+        }
         let mut state = self.open(game)?;
         let mut legal = Vec::new();
         for (index, ply) in self.plies.iter().enumerate() {
             legal.clear();
             game.legal(&state, &mut legal);
             check_ply(game, ply, &legal).map_err(|fault| self.fault(Some(index), fault))?;
+            visit(ply, &legal);
             game.play(&mut state, ply.action);
         }
         let actual = game.end(&state);

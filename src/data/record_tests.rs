@@ -13,11 +13,9 @@ fn replay_shows_every_position() {
     for record in random_records(30, 0, 50) {
         let mut replay = record.replay(&Pairs).unwrap();
         assert_eq!(replay.len(), record.plies.len());
-        let mut count = 0;
-        for (state, ply) in replay.by_ref() {
+        for (count, (state, ply)) in replay.by_ref().enumerate() {
             assert_eq!(Pairs.ply(&state), count);
             assert!(std::ptr::eq(ply, &record.plies[count]));
-            count += 1;
         }
         assert_eq!(Pairs.end(replay.state()).map(RecordEnd::from), Some(record.end));
         assert_eq!(record.check(&Pairs).unwrap(), *replay.state());

@@ -199,21 +199,30 @@ impl<G: Game> Sampler<G> {
             let step = ((u128::from(stream.bits()) * u128::from(total)) >> 64) as u64;
             let (game, ply) = window.at(step);
             let symmetry = stream.below(symmetries);
-            self.replay(game, ply, &mut state);
-            self.write(game, ply, &state, symmetry, &mut moves, rows, row);
+            self.replay(game, ply, symmetry, &mut state);
+            self.write(game, ply, &state, symmetry, rows, row, &mut moves);
         }
         Ok(())
     }
 
-    /// The position before ply `ply`.
-    fn replay(&self, game: &PackedGame, ply: usize, state: &mut G::State) {
-        match game.start() {
-            None => state.clone_from(&self.startpos),
-            Some(text) => *state = self.game.parse_state(text).expect("checked when it came into the window"),
+    /// The position before ply `ply`, seen through a symmetry. The start is mapped and then the moves, which by the
+    /// laws of a game is the same as mapping the position, and cheaper where positions carry a history.
+    fn replay(&self, game: &PackedGame, ply: usize, symmetry: usize, state: &mut G::State) {
+        match (game.start(), symmetry) {
+            (None, 0) => state.clone_from(&self.startpos),
+            (None, _) => *state = self.game.map_state(&self.startpos, symmetry),
+            (Some(text), _) => {
+                let start = self.game.parse_state(text).expect("checked when it came into the window");
+                *state = if symmetry == 0 { start } else { self.game.map_state(&start, symmetry) };
+            }
         }
         for action in game.moves(ply) {
-            self.game.play(state, action);
+            self.game.play(state, self.map(action, symmetry));
         }
+    }
+
+    fn map(&self, action: Action, symmetry: usize) -> Action {
+        if symmetry == 0 { action } else { self.game.map_action(action, symmetry) }
     }
 
     #[expect(clippy::too_many_arguments, reason = "one row: where it comes from, how it is seen, where it goes")]
@@ -223,32 +232,26 @@ impl<G: Game> Sampler<G> {
         ply: usize,
         state: &G::State,
         symmetry: usize,
-        moves: &mut Vec<Action>,
         rows: &mut BatchRows<'_>,
         row: usize,
+        moves: &mut Vec<Action>,
     ) {
-        let planes = &mut rows.planes[row * rows.shape.len()..(row + 1) * rows.shape.len()];
+        let width = rows.shape.len();
+        self.game.encode(state, &mut rows.planes[row * width..(row + 1) * width]);
         let span = row * rows.actions..(row + 1) * rows.actions;
-        let (legal, policy) = (&mut rows.legal[span.clone()], &mut rows.policy[span]);
+        let (legal, target) = (&mut rows.legal[span.clone()], &mut rows.policy[span]);
         moves.clear();
         self.game.legal(state, moves);
-        let stored = game.policy(ply);
-        if symmetry == 0 {
-            self.game.encode(state, planes);
-        } else {
-            self.game.encode(&self.game.map_state(state, symmetry), planes);
-            moves.iter_mut().for_each(|action| *action = self.game.map_action(*action, symmetry));
-        }
         for action in moves.iter() {
             legal[action.index()] = 1.0;
         }
-        // The policy lists the legal moves of the original in order, and so do the mapped ones here.
-        for (action, &part) in moves.iter().zip(stored) {
-            policy[action.index()] = quant::share(part);
+        let policy = game.policy(ply);
+        rows.policy_weight[row] = if policy.len() > 0 { 1.0 } else { 0.0 };
+        for (action, part) in policy {
+            target[self.map(action, symmetry).index()] = quant::share(part);
         }
-        rows.policy_weight[row] = if stored.is_empty() { 0.0 } else { 1.0 };
-        let target = value_target(game, ply, self.params.q_mix);
-        let WdlPov { win, draw, loss } = target.pov(self.game.to_move(state));
+        let value = value_target(game, ply, self.params.q_mix);
+        let WdlPov { win, draw, loss } = value.pov(self.game.to_move(state));
         rows.value[3 * row..3 * row + 3].copy_from_slice(&[win, draw, loss]);
     }
 }

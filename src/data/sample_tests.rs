@@ -193,12 +193,13 @@ fn a_forced_move_takes_the_value_of_what_it_leads_to() {
     record.plies[15].proven = None;
     record.plies[15].value = WdlAbs { first: 0.0, draw: 0.0, second: 1.0 };
     let target = |record: &GameRecord, ply| {
-        let packed = PackedGame::new(record, "", &SampleParams::default());
+        let packed = PackedGame::new(&Pairs, record, "", &SampleParams::default()).unwrap();
         value_target(&packed, ply, 1.0)
     };
     // No search follows: the result alone, whatever the forced ply says.
     assert_eq!(target(&record, 15), record.end.outcome.wdl());
-    record.plies[14].kind = PlyKind::Forced;
+    // An opening ply stands for a forced one, which this game has at its very end only.
+    record.plies[14].kind = PlyKind::Opening;
     record.plies[14].policy.clear();
     record.plies[14].proven = None;
     record.plies[15].kind = PlyKind::Fast;

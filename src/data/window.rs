@@ -152,21 +152,19 @@ impl ReplayWindow {
     /// # Errors
     /// When a record is not a game of `game` by its rules, or the window holds another game; then none is added.
     pub fn push<G: Game>(&mut self, game: &G, records: &[GameRecord]) -> Result<(), ReplayError> {
-        for record in records {
-            record.check(game)?;
-            if let Some(expected) = self.game.as_ref().filter(|held| **held != record.game) {
-                let (found, expected) = (record.game.clone(), expected.clone());
-                return Err(record.fault(None, ReplayFault::OtherGame { found, expected }));
-            }
-        }
-        if let Some(record) = records.first() {
-            self.game = Some(record.game.clone());
+        if let (Some(record), Some(expected)) = (records.first(), &self.game)
+            && record.game != *expected
+        {
+            let (found, expected) = (record.game.clone(), expected.clone());
+            return Err(record.fault(None, ReplayFault::OtherGame { found, expected }));
         }
         let startpos = game.state_text(&game.startpos());
         let mut order: Vec<&GameRecord> = records.iter().collect();
         order.sort_by_key(|record| (record.generation, record.index));
-        for record in order {
-            let packed = PackedGame::new(record, &startpos, &self.sampling);
+        let pack = |record: &&GameRecord| PackedGame::new(game, record, &startpos, &self.sampling);
+        let packed: Vec<PackedGame> = order.iter().map(pack).collect::<Result<_, _>>()?;
+        self.game = records.first().map(|record| record.game.clone()).or(self.game.take());
+        for packed in packed {
             self.total += u64::from(packed.steps);
             self.heap += packed.heap_bytes();
             self.slots.push_back(Slot { game: packed, through: self.total });
