@@ -91,3 +91,7 @@ fn softmax(logits: &mut [f32]) -> bool {
     logits.iter_mut().for_each(|x| *x /= sum);
     true
 }
+
+#[cfg(test)]
+#[path = "evaluator_tests.rs"]
+mod tests;
