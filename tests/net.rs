@@ -1,7 +1,7 @@
 //! Networks on the encodings of real games: every engine against libtorch float32, and the evaluator.
 
 use sparring::eval::{Evaluations, Evaluator, Leaves};
-use sparring::game::Game;
+use sparring::game::{Game, PolicyShape};
 use sparring::games::{self, GameVisitor};
 use sparring::net::{
     Architecture, Checkpoint, CheckpointInfo, DeviceName, Engine, EngineChoice, InferenceFactory, NetEvaluator,
@@ -40,7 +40,7 @@ fn network<G: Game>(game: &G) -> (NetSpec, Weights) {
 
 fn evaluate<G: Game>(game: &G, factory: &InferenceFactory, leaves: &Leaves<G>) -> Evaluations {
     let mut out = Evaluations::default();
-    NetEvaluator::new(factory).unwrap().evaluate(game, leaves, &mut out).unwrap();
+    NetEvaluator::new(game, factory).unwrap().evaluate(game, leaves, &mut out).unwrap();
     out
 }
 
@@ -61,6 +61,14 @@ impl GameVisitor for Agreement {
             let choice = EngineChoice { engine, precision, device: DeviceName::Cpu };
             InferenceFactory::open(&spec, &weights, &choice).unwrap()
         };
+        let wider = NetSpec { policy: PolicyShape { planes: 9, flat: 1 }, ..spec.clone() };
+        let unlike = InferenceFactory::open(
+            &wider,
+            &Weights::init(&wider, &mut Stream::test(7)),
+            &EngineChoice { engine: Engine::Libtorch, ..EngineChoice::default() },
+        );
+        let error = NetEvaluator::new(&game, &unlike.unwrap()).err().expect("shapes that do not fit").to_string();
+        assert!(error.contains(G::NAME) && error.contains("planes: 9"), "{error}");
         let reference = evaluate(&game, &open(Engine::Libtorch, Precision::F32), &leaves);
         for index in 0..count {
             let priors = &reference.priors[leaves.span(index)];
@@ -126,4 +134,30 @@ fn a_checkpoint_of_another_game_or_encoding_names_both_values_and_a_remedy() {
         assert!(version.contains("encoding version") && version.contains("train a new one"), "{version}");
         assert!(game.contains("chess:size=9") && game.contains(name) && game.contains("another checkpoint"), "{game}");
     }
+}
+
+struct Overflow;
+
+impl GameVisitor for Overflow {
+    type Output = ();
+
+    fn visit<G: Game>(self, game: G) {
+        let (spec, mut weights) = network(&game);
+        for name in ["value.hidden.weight", "value.out.weight"] {
+            weights.0.get_mut(name).unwrap().data.iter_mut().for_each(|x| *x *= 1e30);
+        }
+        let leaves = positions(&game, 5);
+        for engine in [Engine::Libtorch, Engine::Auto] {
+            let choice = EngineChoice { engine, precision: Precision::F32, device: DeviceName::Cpu };
+            let factory = InferenceFactory::open(&spec, &weights, &choice).unwrap();
+            let mut evaluator = NetEvaluator::new(&game, &factory).unwrap();
+            let error = evaluator.evaluate(&game, &leaves, &mut Evaluations::default()).unwrap_err().to_string();
+            assert!(error.contains("output") && error.contains("precision"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn outputs_that_are_not_finite_are_errors() {
+    games::dispatch("tictactoe", Overflow).unwrap();
 }

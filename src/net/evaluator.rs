@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::eval::{EvalError, Evaluations, Evaluator, Leaves};
-use crate::game::{Game, WdlPov};
+use crate::game::{Game, WdlPov, full_name};
 use crate::net::infer::{Inference, InferenceFactory, OpenError};
 use crate::net::spec::VALUE_OUTPUTS;
 
@@ -16,13 +16,20 @@ pub struct NetEvaluator<G> {
 }
 
 impl<G: Game> NetEvaluator<G> {
-    /// An evaluator for one worker thread. The factory's network must be one for the game that is evaluated later
-    /// ([`crate::net::Checkpoint::check_game`]).
+    /// An evaluator of `game` for one worker thread.
     ///
     /// # Errors
-    /// When the engine fails.
-    pub fn new(factory: &InferenceFactory) -> Result<Self, OpenError> {
+    /// When the network has other inputs or actions than the game, or the engine fails.
+    pub fn new(game: &G, factory: &InferenceFactory) -> Result<Self, OpenError> {
         let spec = factory.spec();
+        let (input, policy) = (game.plane_shape(), game.policy_shape());
+        if (spec.input, spec.policy) != (input, policy) {
+            return Err(OpenError::OtherGame {
+                game: full_name(game),
+                expected: format!("{input:?}, {policy:?}"),
+                found: format!("{:?}, {:?}", spec.input, spec.policy),
+            });
+        }
         Ok(Self {
             inference: factory.worker()?,
             plane_len: spec.input.len(),
