@@ -40,7 +40,7 @@ fn network<G: Game>(game: &G) -> (NetSpec, Weights) {
 
 fn evaluate<G: Game>(game: &G, factory: &InferenceFactory, leaves: &Leaves<G>) -> Evaluations {
     let mut out = Evaluations::default();
-    NetEvaluator::new(game, factory).unwrap().evaluate(game, leaves, &mut out).unwrap();
+    NetEvaluator::new(factory).unwrap().evaluate(game, leaves, &mut out).unwrap();
     out
 }
 
@@ -67,7 +67,8 @@ impl GameVisitor for Agreement {
             &Weights::init(&wider, &mut Stream::test(7)),
             &EngineChoice { engine: Engine::Libtorch, ..EngineChoice::default() },
         );
-        let error = NetEvaluator::new(&game, &unlike.unwrap()).err().expect("shapes that do not fit").to_string();
+        let mut unlike = NetEvaluator::new(&unlike.unwrap()).unwrap();
+        let error = unlike.evaluate(&game, &leaves, &mut Evaluations::default()).unwrap_err().to_string();
         assert!(error.contains(G::NAME) && error.contains("planes: 9"), "{error}");
         let reference = evaluate(&game, &open(Engine::Libtorch, Precision::F32), &leaves);
         for index in 0..count {
@@ -150,7 +151,7 @@ impl GameVisitor for Overflow {
         for engine in [Engine::Libtorch, Engine::Auto] {
             let choice = EngineChoice { engine, precision: Precision::F32, device: DeviceName::Cpu };
             let factory = InferenceFactory::open(&spec, &weights, &choice).unwrap();
-            let mut evaluator = NetEvaluator::new(&game, &factory).unwrap();
+            let mut evaluator = NetEvaluator::new(&factory).unwrap();
             let error = evaluator.evaluate(&game, &leaves, &mut Evaluations::default()).unwrap_err().to_string();
             assert!(error.contains("output") && error.contains("precision"), "{error}");
         }

@@ -48,16 +48,6 @@ pub enum OpenError {
     /// The choice cannot be met on this machine.
     #[error(transparent)]
     Choice(#[from] ChoiceError),
-    /// The network is not one for the game.
-    #[error("the network is not one for {game}, which has {expected}: it has {found}; take a checkpoint of {game}")]
-    OtherGame {
-        /// The game with its options.
-        game: String,
-        /// The game's shapes.
-        expected: String,
-        /// The network's shapes.
-        found: String,
-    },
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EvalError),
