@@ -155,8 +155,12 @@ fn loaded_libtorch() -> Option<PathBuf> {
 fn openvino(folder: Option<PathBuf>) -> OpenVino {
     let without = |folder, problem: String| OpenVino { folder, version: None, problem: Some(problem) };
     let Some(folder) = folder else {
-        let remedy = "`scripts/setup` installs it; inference on the CPU is done by libtorch, more slowly";
-        return without(None, remedy.to_owned());
+        let why = if std::env::var_os("SPARRING_OPENVINO").is_some() {
+            "SPARRING_OPENVINO is set to nothing, which switches it off"
+        } else {
+            "`scripts/setup` installs it"
+        };
+        return without(None, format!("{why}; inference on the CPU is done by libtorch, more slowly"));
     };
     let Some(library) = places::openvino_c_library(&folder) else {
         let problem =
@@ -169,7 +173,12 @@ fn openvino(folder: Option<PathBuf>) -> OpenVino {
             core.versions("CPU").map_err(|error| format!("its CPU part does not load ({error})")).map(drop)
         });
     match loaded {
-        Ok(()) => OpenVino { folder: Some(folder), version: Some(openvino::version().build_number), problem: None },
+        Ok(()) => {
+            // "2026.4.1-22982-e213a147257-releases/2026/4": the rest is of interest to its makers.
+            let build = openvino::version().build_number;
+            let version = build.split('-').next().unwrap_or(&build).to_owned();
+            OpenVino { folder: Some(folder), version: Some(version), problem: None }
+        }
         Err(error) => {
             let problem = format!("{} cannot be used, remove it and run `scripts/setup`: {error}", folder.display());
             without(Some(folder), problem)
@@ -259,7 +268,7 @@ mod tests {
         let empty = tempfile::tempdir().expect("a temporary folder");
         let found = openvino(Some(empty.path().to_owned()));
         assert!(found.problem.is_some_and(|text| text.contains("holds no libopenvino_c")));
-        assert!(openvino(None).problem.is_some_and(|text| text.contains("scripts/setup")));
+        assert!(openvino(None).problem.is_some_and(|text| text.contains("libtorch, more slowly")));
     }
 
     #[test]

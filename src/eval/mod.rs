@@ -2,6 +2,24 @@
 //!
 //! A search gathers leaves into [`Leaves`], an evaluator answers them all at once in [`Evaluations`].
 
+mod cache;
+mod counting;
+mod hash;
+mod rollout;
+mod symmetry;
+#[cfg(test)]
+mod testgame;
+#[cfg(test)]
+mod testleaves;
+mod uniform;
+
+pub use cache::{CacheStats, Cached, EvalCache};
+pub use counting::{Counting, Counts};
+pub use hash::{HashEval, KeyHasher, key_hash};
+pub use rollout::Rollout;
+pub use symmetry::{Symmetrized, SymmetryMode};
+pub use uniform::Uniform;
+
 use crate::game::{Action, Game, WdlPov};
 
 /// Positions that wait for an evaluation, with their legal moves. Buffers are kept when cleared.

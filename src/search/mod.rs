@@ -1,1 +1,15 @@
-//! To come.
+//! Monte Carlo tree search: one tree for self-play, matches and analysis.
+//!
+//! A [`Tree`] gathers leaves and takes their evaluations. Many trees share one batch in the pool of games of
+//! `play`; [`Solo`] searches one tree with several leaves in flight.
+
+mod params;
+mod select;
+mod solo;
+mod summary;
+mod tree;
+
+pub use params::{Algorithm, RootNoise, SearchParams};
+pub use solo::Solo;
+pub use summary::{MoveSummary, SearchSummary};
+pub use tree::{Budget, Gathered, Ticket, Tree};

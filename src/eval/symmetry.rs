@@ -1,0 +1,170 @@
+//! Lets an evaluator see positions through a symmetry of the game.
+
+use super::{EvalError, Evaluations, Evaluator, Leaves, key_hash};
+use crate::game::{Action, Game};
+use crate::util::rng::mix;
+
+/// Which symmetry a position is seen through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SymmetryMode {
+    /// As it is.
+    #[default]
+    None,
+    /// Through one of all symmetries of the game that is a pseudo-random function of the position's
+    /// [`Game::key`] and `seed`: spread evenly over positions, yet the same position is always seen the same
+    /// way, so that answers stay reproducible and may be cached.
+    Hashed {
+        /// Different seeds choose differently.
+        seed: u64,
+    },
+}
+
+/// Evaluates each position through a symmetry and maps the priors back.
+#[derive(Clone, Debug)]
+pub struct Symmetrized<G: Game, E> {
+    inner: E,
+    mode: SymmetryMode,
+    leaves: Leaves<G>,
+    legal: Vec<Action>,
+    /// For each leaf its symmetry.
+    chosen: Vec<usize>,
+    answer: Evaluations,
+    /// For each action index its place in the legal list of the mapped position at hand.
+    place: Vec<u32>,
+}
+
+impl<G: Game, E> Symmetrized<G, E> {
+    /// Shows positions to `inner` as `mode` says.
+    pub fn new(inner: E, mode: SymmetryMode) -> Self {
+        Self {
+            inner,
+            mode,
+            leaves: Leaves::default(),
+            legal: Vec::new(),
+            chosen: Vec::new(),
+            answer: Evaluations::default(),
+            place: Vec::new(),
+        }
+    }
+}
+
+impl<G: Game, E: Evaluator<G>> Evaluator<G> for Symmetrized<G, E> {
+    fn evaluate(&mut self, game: &G, leaves: &Leaves<G>, out: &mut Evaluations) -> Result<(), EvalError> {
+        let SymmetryMode::Hashed { seed } = self.mode else {
+            return self.inner.evaluate(game, leaves, out);
+        };
+        let count = game.symmetry_count();
+        if count <= 1 {
+            return self.inner.evaluate(game, leaves, out);
+        }
+        self.leaves.clear();
+        self.chosen.clear();
+        for index in 0..leaves.len() {
+            let state = leaves.state(index);
+            let bits = mix(key_hash(&game.key(state)) ^ mix(seed));
+            let symmetry = ((u128::from(bits) * count as u128) >> 64) as usize;
+            self.chosen.push(symmetry);
+            if symmetry == 0 {
+                self.leaves.push(state, leaves.legal(index));
+            } else {
+                // The moves are listed anew: their notation order is not that of the original.
+                let mapped = game.map_state(state, symmetry);
+                self.legal.clear();
+                game.legal(&mapped, &mut self.legal);
+                self.leaves.push(&mapped, &self.legal);
+            }
+        }
+        self.inner.evaluate(game, &self.leaves, &mut self.answer)?;
+        out.reset(leaves);
+        out.values.copy_from_slice(&self.answer.values);
+        self.place.resize(game.action_count(), 0);
+        for (index, &symmetry) in self.chosen.iter().enumerate() {
+            let seen = &self.answer.priors[self.leaves.span(index)];
+            let priors = &mut out.priors[leaves.span(index)];
+            if symmetry == 0 {
+                priors.copy_from_slice(seen);
+                continue;
+            }
+            for (place, action) in self.leaves.legal(index).iter().enumerate() {
+                self.place[action.index()] = place as u32;
+            }
+            for (prior, &action) in priors.iter_mut().zip(leaves.legal(index)) {
+                *prior = seen[self.place[game.map_action(action, symmetry).index()] as usize];
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testgame::Pairs;
+    use super::super::testleaves::{leaves_of, random_states};
+    use super::super::{HashEval, WdlPov};
+    use super::*;
+
+    /// Judges a move by what the board looks like after it, counted so that no symmetry can change it:
+    /// an equivariant evaluator.
+    struct Invariant;
+
+    impl Evaluator<Pairs> for Invariant {
+        fn evaluate(&mut self, game: &Pairs, leaves: &Leaves<Pairs>, out: &mut Evaluations) -> Result<(), EvalError> {
+            out.reset(leaves);
+            for index in 0..leaves.len() {
+                let canonical = |state: &<Pairs as Game>::State| {
+                    (0..8).map(|s| key_hash(&game.key(&game.map_state(state, s)))).min().unwrap()
+                };
+                let state = leaves.state(index);
+                let win = (canonical(state) >> 40) as f32 / (1u64 << 24) as f32;
+                out.values[index] = WdlPov { win, draw: 0.0, loss: 1.0 - win };
+                let span = leaves.span(index);
+                for (prior, &action) in out.priors[span].iter_mut().zip(leaves.legal(index)) {
+                    let mut after = *state;
+                    game.play(&mut after, action);
+                    *prior = (canonical(&after) >> 40) as f32;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_equivariant_evaluator_is_not_changed() {
+        let game = Pairs;
+        let leaves = leaves_of(&game, &random_states(&game, 7, 200));
+        let (mut plain, mut seen) = (Evaluations::default(), Evaluations::default());
+        Invariant.evaluate(&game, &leaves, &mut plain).unwrap();
+        for seed in 0..4 {
+            let mut through = Symmetrized::new(Invariant, SymmetryMode::Hashed { seed });
+            through.evaluate(&game, &leaves, &mut seen).unwrap();
+            assert_eq!(plain.values, seen.values);
+            assert_eq!(plain.priors, seen.priors);
+            let mut counts = [0; 8];
+            through.chosen.iter().for_each(|&symmetry| counts[symmetry] += 1);
+            assert!(counts.iter().all(|&c| c > 0), "all symmetries are used: {counts:?}");
+        }
+    }
+
+    #[test]
+    fn the_answer_is_that_of_the_mapped_position() {
+        let game = Pairs;
+        let states = random_states(&game, 8, 50);
+        let leaves = leaves_of(&game, &states);
+        let mut through = Symmetrized::new(HashEval::new(1), SymmetryMode::Hashed { seed: 3 });
+        let mut seen = Evaluations::default();
+        through.evaluate(&game, &leaves, &mut seen).unwrap();
+        for (index, state) in states.iter().enumerate() {
+            let symmetry = through.chosen[index];
+            let mapped = [game.map_state(state, symmetry)];
+            let mapped_leaves = leaves_of(&game, &mapped);
+            let mut direct = Evaluations::default();
+            HashEval::new(1).evaluate(&game, &mapped_leaves, &mut direct).unwrap();
+            assert_eq!(direct.values[0], seen.values[index]);
+            for (&action, &prior) in leaves.legal(index).iter().zip(&seen.priors[leaves.span(index)]) {
+                let there = game.map_action(action, symmetry);
+                let place = mapped_leaves.legal(0).iter().position(|&a| a == there).unwrap();
+                assert_eq!(prior, direct.priors[place]);
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The formulas that choose an edge: PUCT, the Gumbel paper's rules, UCB1. Pure functions of one node's numbers.
+
+use super::params::SearchParams;
+use crate::util::rng::Stream;
+
+/// Utility of an edge that is proven lost for its mover: below everything a search can find.
+pub(crate) const LOST: f32 = f32::NEG_INFINITY;
+
+/// The numbers of one node that a choice depends on. Slices have one entry for each legal move.
+///
+/// Utilities are those of the node's mover, in [-1, 1] ([`LOST`] for a move proven lost).
+#[derive(Clone, Copy)]
+pub(crate) struct NodeView<'a> {
+    /// Prior probabilities.
+    pub prior: &'a [f32],
+    /// Finished visits.
+    pub visits: &'a [u32],
+    /// Visits that wait for an evaluation; they count as visits that lost (virtual loss).
+    pub flight: &'a [u16],
+    /// Mean utility of the finished visits, or the exact one of a proven move.
+    pub q: &'a [f32],
+    /// Mean utility of the node over its own visits.
+    pub parent_q: f32,
+    /// The evaluator's utility of the node itself.
+    pub eval_q: f32,
+}
+
+impl NodeView<'_> {
+    /// Visits of an edge with those in flight.
+    #[inline]
+    fn count(&self, edge: usize) -> u32 {
+        self.visits[edge] + u32::from(self.flight[edge])
+    }
+
+    /// Mean utility of an edge, visits in flight counted as lost; `unvisited` without any.
+    #[inline]
+    fn utility(&self, edge: usize, unvisited: f32) -> f32 {
+        let flight = f32::from(self.flight[edge]);
+        let visits = self.visits[edge] as f32;
+        match self.count(edge) {
+            0 => unvisited,
+            _ if flight == 0.0 || self.q[edge] == LOST => self.q[edge],
+            count => (self.q[edge] * visits - flight) / count as f32,
+        }
+    }
+}
+
+/// The index of the largest score; the first one of equals. Scores are never NaN.
+#[inline]
+fn argmax(count: usize, mut score: impl FnMut(usize) -> f32) -> usize {
+    let mut best = 0;
+    let mut best_score = f32::NEG_INFINITY;
+    for edge in 0..count {
+        let s = score(edge);
+        if s > best_score {
+            best = edge;
+            best_score = s;
+        }
+    }
+    best
+}
+
+/// PUCT (Silver et al. 2018, methods, "Search"): `Q + c(N) P sqrt(sum N) / (1 + n)` with
+/// `c(N) = c_puct + ln((1 + N + base) / base)`, and first-play urgency for unvisited moves.
+pub(crate) fn puct(view: NodeView, params: &SearchParams, fpu_reduction: f32) -> usize {
+    let mut total = 0u32;
+    let mut seen = 0f32;
+    for edge in 0..view.prior.len() {
+        let count = view.count(edge);
+        total += count;
+        seen += if count > 0 { view.prior[edge] } else { 0.0 };
+    }
+    let total = total as f32;
+    let c = params.c_puct + ((1.0 + total + params.c_puct_base) / params.c_puct_base).ln();
+    // Before the first visit every exploration term would be 0: let the prior decide then.
+    let scale = c * total.max(1.0).sqrt();
+    let fpu = view.parent_q - fpu_reduction * seen.sqrt();
+    argmax(view.prior.len(), |edge| {
+        view.utility(edge, fpu) + scale * view.prior[edge] / (1.0 + view.count(edge) as f32)
+    })
+}
+
+/// UCB1 with rewards in [0, 1]; unvisited moves first, in random order.
+pub(crate) fn ucb1(view: NodeView, c: f32, random: &mut Stream) -> usize {
+    let edges = view.prior.len();
+    let mut total = 0;
+    let mut unvisited = 0;
+    for edge in 0..edges {
+        total += view.count(edge);
+        unvisited += usize::from(view.count(edge) == 0);
+    }
+    if unvisited > 0 {
+        let pick = random.below(unvisited);
+        return (0..edges).filter(|&edge| view.count(edge) == 0).nth(pick).expect("counted above");
+    }
+    let log = (total as f32).ln();
+    argmax(edges, |edge| 0.5 * (view.utility(edge, 0.0) + 1.0) + c * (log / view.count(edge) as f32).sqrt())
+}
+
+/// `logit + sigma(completed Q)` for each move (Danihelka et al. 2022, equations 7, 8 and 10 and
+/// appendix D): Q in [0, 1]; an unvisited move takes the mixed value of equation 33. Visits in flight count as visits.
+///
+/// A move that is proven lost gets [`LOST`].
+pub(crate) fn gumbel_scores(view: NodeView, params: &SearchParams, out: &mut Vec<f32>) {
+    let edges = view.prior.len();
+    let mut total = 0f32;
+    let mut most = 0u32;
+    let mut seen = 0f32;
+    let mut weighted = 0f32;
+    for edge in 0..edges {
+        let count = view.count(edge);
+        if count > 0 {
+            total += count as f32;
+            most = most.max(count);
+            // A tiny floor keeps moves whose prior underflowed from dividing by zero.
+            let prior = view.prior[edge].max(f32::MIN_POSITIVE);
+            seen += prior;
+            weighted += prior * view.utility(edge, 0.0).max(-1.0);
+        }
+    }
+    let mixed = if total > 0.0 { (view.eval_q + total * weighted / seen) / (1.0 + total) } else { view.eval_q };
+    let sigma = (params.gumbel_visit + most as f32) * params.gumbel_scale * 0.5;
+    out.clear();
+    out.extend((0..edges).map(|edge| {
+        let q = view.utility(edge, mixed);
+        if q == LOST { LOST } else { view.prior[edge].max(f32::MIN_POSITIVE).ln() + sigma * (q + 1.0) }
+    }));
+}
+
+/// The improved policy of the paper: softmax of [`gumbel_scores`], in place.
+pub(crate) fn softmax(scores: &mut [f32]) {
+    let top = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    if top == f32::NEG_INFINITY {
+        // Every move is proven lost; none is better than another.
+        let share = 1.0 / scores.len() as f32;
+        scores.fill(share);
+        return;
+    }
+    let mut sum = 0.0;
+    for score in scores.iter_mut() {
+        *score = (*score - top).exp();
+        sum += *score;
+    }
+    for score in scores.iter_mut() {
+        *score /= sum;
+    }
+}
+
+/// The choice inside the tree (equation 14): the move whose visit share lags most behind the improved policy.
+pub(crate) fn gumbel_inner(view: NodeView, params: &SearchParams, scratch: &mut Vec<f32>) -> usize {
+    gumbel_scores(view, params, scratch);
+    let lost_somewhere = scratch.contains(&LOST);
+    softmax(scratch);
+    let total: u32 = (0..view.prior.len()).map(|edge| view.count(edge)).sum();
+    let share = 1.0 / (1.0 + total as f32);
+    argmax(view.prior.len(), |edge| {
+        if lost_somewhere && view.visits[edge] > 0 && view.q[edge] == LOST {
+            return LOST;
+        }
+        scratch[edge] - view.count(edge) as f32 * share
+    })
+}
+
+/// The visit count that the move chosen at each simulation has had so far, for sequential halving of
+/// `considered` moves with `simulations` simulations (Karnin et al. 2013; Danihelka et al. 2022, algorithm 2).
+pub(crate) fn halving_schedule(considered: usize, simulations: usize) -> Vec<u32> {
+    if considered <= 1 {
+        return (0..simulations as u32).collect();
+    }
+    let phases = usize::BITS - (considered - 1).leading_zeros();
+    let mut schedule = Vec::with_capacity(simulations);
+    let mut visits = vec![0u32; considered];
+    let mut left = considered;
+    while schedule.len() < simulations {
+        let extra = (simulations / (phases as usize * left)).max(1);
+        for _ in 0..extra {
+            schedule.extend_from_slice(&visits[..left]);
+            visits[..left].iter_mut().for_each(|v| *v += 1);
+        }
+        left = (left / 2).max(2);
+    }
+    schedule.truncate(simulations);
+    schedule
+}
+
+/// The root's choice in sequential halving: among the moves with `target` visits in this search, the one with
+/// the largest `gumbel + score`. When none is left (the others are proven lost), the best of all.
+pub(crate) fn gumbel_root(scores: &[f32], gumbel: &[f32], new_visits: &[u32], target: u32) -> usize {
+    let pick =
+        |only: bool| {
+            let best = argmax(scores.len(), |edge| {
+                if only && new_visits[edge] != target { LOST } else { gumbel[edge] + scores[edge] }
+            });
+            let fits = !only || new_visits[best] == target;
+            (fits && scores[best] != LOST).then_some(best)
+        };
+    pick(true).or_else(|| pick(false)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view<'a>(prior: &'a [f32], visits: &'a [u32], flight: &'a [u16], q: &'a [f32]) -> NodeView<'a> {
+        NodeView { prior, visits, flight, q, parent_q: 0.1, eval_q: 0.2 }
+    }
+
+    #[test]
+    fn puct_by_hand() {
+        let params = SearchParams { c_puct: 1.0, c_puct_base: 1e9, fpu_reduction: 0.5, ..Default::default() };
+        // sum N = 4, sqrt = 2. Scores: 0.5 + 2 * 0.5 / 4 = 0.75; -0.2 + 2 * 0.2 / 2 = 0.0;
+        // unvisited: 0.1 - 0.5 * sqrt(0.7) + 2 * 0.3 / 1 = 0.2817.
+        let at = |q0, p2| puct(view(&[0.5, 0.2, p2], &[3, 1, 0], &[0; 3], &[q0, -0.2, 0.0]), &params, 0.5);
+        assert_eq!(at(0.5, 0.3), 0);
+        // The first drops to 0.03 + 0.25 = 0.28, just below the unvisited one; at 0.04 it is above.
+        assert_eq!(at(0.03, 0.3), 2);
+        assert_eq!(at(0.04, 0.3), 0);
+        // A move that is proven lost is never chosen, whatever its prior.
+        assert_eq!(puct(view(&[0.9, 0.1], &[1, 1], &[0; 2], &[LOST, -0.9]), &params, 0.5), 1);
+        // Nothing visited: the prior decides.
+        assert_eq!(puct(view(&[0.2, 0.5, 0.3], &[0; 3], &[0; 3], &[0.0; 3]), &params, 0.5), 1);
+    }
+
+    #[test]
+    fn the_weight_of_the_prior_grows_with_visits() {
+        let params = SearchParams { c_puct: 1.0, c_puct_base: 10.0, fpu_reduction: 0.0, ..Default::default() };
+        // N = 89: c = 1 + ln(100 / 10) = 3.302585, scale = 3.302585 * sqrt(89) = 31.1563.
+        // First: 0 + 31.1563 * 0.5 / 90 = 0.17309; second, unvisited: q0 + 31.1563 * 0.5 is far above; with one visit
+        // more balanced: visits 88 and 1, prior 0.99 and 0.01: 31.1563 * 0.99 / 89 = 0.34657; 31.1563 * 0.01 / 2 = 0.15578.
+        let at = |q1| puct(view(&[0.99, 0.01], &[88, 1], &[0; 2], &[0.0, q1]), &params, 0.0);
+        assert_eq!(at(0.1907), 0);
+        assert_eq!(at(0.1909), 1);
+    }
+
+    #[test]
+    fn visits_in_flight_count_as_lost() {
+        let params = SearchParams { c_puct: 1.0, c_puct_base: 1e9, ..Default::default() };
+        let at = |flight| puct(view(&[0.5, 0.5], &[1, 1], &[flight, 0], &[0.2, 0.0]), &params, 0.0);
+        assert_eq!(at(0), 0);
+        // (0.2 * 1 - 1) / 2 = -0.4 and a smaller exploration term.
+        assert_eq!(at(1), 1);
+    }
+
+    #[test]
+    fn ucb1_by_hand() {
+        let mut random = Stream::test(1);
+        // N = 10, ln = 2.302585. Points 0.7 + sqrt(2.302585 / 6) = 1.3195; 0.5 + sqrt(2.302585 / 4) = 1.2587.
+        let at = |q: [f32; 2], c, random: &mut Stream| ucb1(view(&[0.0; 2], &[6, 4], &[0; 2], &q), c, random);
+        assert_eq!(at([0.4, 0.0], 1.0, &mut random), 0);
+        // With c = 2: 0.7 + 1.2390 = 1.9390 against 0.5 + 1.5175 = 2.0175.
+        assert_eq!(at([0.4, 0.0], 2.0, &mut random), 1);
+        for _ in 0..20 {
+            assert_eq!(ucb1(view(&[0.0; 3], &[6, 0, 4], &[0; 3], &[1.0, 0.0, 1.0]), 1.0, &mut random), 1);
+        }
+    }
+
+    #[test]
+    fn completed_q_by_hand() {
+        let params = SearchParams { gumbel_visit: 50.0, gumbel_scale: 1.0, ..Default::default() };
+        let mut scores = Vec::new();
+        gumbel_scores(view(&[0.5, 0.3, 0.2], &[2, 0, 1], &[0; 3], &[0.4, 0.0, -0.2]), &params, &mut scores);
+        // Visited prior 0.7; weighted q (0.5 * 0.4 + 0.2 * -0.2) / 0.7 = 0.228571; mixed = (0.2 + 3 * 0.228571) / 4 = 0.221429.
+        // sigma = (50 + 2) / 2 = 26 for q in [-1, 1].
+        let expected = [0.5f32.ln() + 26.0 * 1.4, 0.3f32.ln() + 26.0 * 1.221_428_6, 0.2f32.ln() + 26.0 * 0.8];
+        for (score, wanted) in scores.iter().zip(expected) {
+            assert!((score - wanted).abs() < 1e-4, "{scores:?} {expected:?}");
+        }
+        softmax(&mut scores);
+        assert!((scores.iter().sum::<f32>() - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn inner_choice_follows_the_improved_policy() {
+        let params = SearchParams { gumbel_visit: 0.0, gumbel_scale: 0.0, ..Default::default() };
+        let mut scratch = Vec::new();
+        // With sigma = 0 the improved policy is the prior: 0.6, 0.4. Shares N / (1 + sum): 2/4 and 1/4 -> lags 0.1 and 0.15.
+        assert_eq!(gumbel_inner(view(&[0.6, 0.4], &[2, 1], &[0; 2], &[0.0; 2]), &params, &mut scratch), 1);
+        assert_eq!(gumbel_inner(view(&[0.6, 0.4], &[1, 1], &[0; 2], &[0.0; 2]), &params, &mut scratch), 0);
+        assert_eq!(gumbel_inner(view(&[0.6, 0.4], &[1, 1], &[0; 2], &[LOST, 0.0]), &params, &mut scratch), 1);
+    }
+
+    #[test]
+    fn schedules_of_sequential_halving() {
+        assert_eq!(halving_schedule(1, 4), [0, 1, 2, 3]);
+        // Two moves, four simulations: one phase of two visits each.
+        assert_eq!(halving_schedule(2, 4), [0, 0, 1, 1]);
+        // Four moves, eight simulations: one visit each, then the two best get two more each.
+        assert_eq!(halving_schedule(4, 8), [0, 0, 0, 0, 1, 1, 2, 2]);
+        // Sixteen simulations of four moves: two visits each, then four more for two of them.
+        assert_eq!(halving_schedule(4, 16), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+        // Fewer simulations than moves: as many as there are.
+        assert_eq!(halving_schedule(16, 3), [0, 0, 0]);
+        assert_eq!(halving_schedule(5, 0), [0u32; 0]);
+    }
+
+    #[test]
+    fn the_root_takes_the_best_move_with_the_scheduled_visits() {
+        let scores = [0.0, 3.0, 1.0, LOST];
+        let gumbel = [0.5, 0.0, 0.2, 9.0];
+        assert_eq!(gumbel_root(&scores, &gumbel, &[0, 1, 0, 0], 0), 2);
+        assert_eq!(gumbel_root(&scores, &gumbel, &[0, 1, 0, 0], 1), 1);
+        assert_eq!(gumbel_root(&scores, &gumbel, &[0, 1, 0, 0], 7), 1);
+    }
+}

@@ -1,0 +1,671 @@
+//! The search tree: flat arrays, one descent at a time, proven results, reuse between moves.
+//!
+//! ```text
+//! nodes   [ root | a | b | ... ]            40 bytes each, index 0 is the root
+//! edges   [ root's moves | a's moves | ... ] 20 bytes each, one span for each node, in notation order
+//! paths   [ steps of the descents that wait for an evaluation ]
+//! ```
+//! Positions are not stored: a descent replays the moves from the root, so that repetitions are seen as
+//! the game sees them. A node is reached by exactly one path (no transpositions), therefore a proven result
+//! of a node holds even where it comes from a repetition.
+
+use std::ops::Range;
+
+use super::params::{RootNoise, Rule, SearchParams};
+use super::select::{self, LOST, NodeView};
+use crate::eval::Leaves;
+use crate::game::{Action, Game, Outcome, Player, WdlAbs, WdlPov};
+use crate::util::rng::Stream;
+
+/// An edge whose child does not exist yet.
+const NO_CHILD: u32 = u32::MAX;
+const ROOT: u32 = 0;
+
+/// One position of the tree. Sums are over finished visits, in absolute values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    sum_first: f64,
+    sum_draw: f64,
+    /// The evaluator's value of this position alone.
+    eval_first: f32,
+    eval_draw: f32,
+    pub(super) visits: u32,
+    first_edge: u32,
+    edge_count: u16,
+    mover: Player,
+    /// The result, of a finished game or proven by the solver.
+    pub(super) outcome: Option<Outcome>,
+    /// Waits for its evaluation.
+    pending: bool,
+}
+
+impl Node {
+    fn edges(&self) -> Range<usize> {
+        self.first_edge as usize..self.first_edge as usize + usize::from(self.edge_count)
+    }
+
+    /// Mean value of the finished visits; the exact one when proven.
+    pub(super) fn value(&self) -> WdlAbs {
+        if let Some(outcome) = self.outcome {
+            return outcome.wdl();
+        }
+        if self.visits == 0 {
+            return WdlAbs {
+                first: self.eval_first,
+                draw: self.eval_draw,
+                second: (1.0 - self.eval_first - self.eval_draw).max(0.0),
+            };
+        }
+        let n = f64::from(self.visits);
+        let (first, draw) = (self.sum_first / n, self.sum_draw / n);
+        WdlAbs { first: first as f32, draw: draw as f32, second: (1.0 - first - draw).max(0.0) as f32 }
+    }
+}
+
+/// Edges as a structure of arrays, so that a choice reads only what it needs, contiguously.
+#[derive(Clone, Debug, Default)]
+struct Edges {
+    prior: Vec<f32>,
+    visits: Vec<u32>,
+    /// Mean utility for the mover of the edge's node; exact when the child is proven.
+    q: Vec<f32>,
+    child: Vec<u32>,
+    action: Vec<Action>,
+    flight: Vec<u16>,
+}
+
+impl Edges {
+    fn len(&self) -> usize {
+        self.action.len()
+    }
+
+    fn clear(&mut self) {
+        self.prior.clear();
+        self.visits.clear();
+        self.q.clear();
+        self.child.clear();
+        self.action.clear();
+        self.flight.clear();
+    }
+
+    fn push_new(&mut self, actions: &[Action]) {
+        let len = self.len() + actions.len();
+        self.action.extend_from_slice(actions);
+        self.prior.resize(len, 0.0);
+        self.visits.resize(len, 0);
+        self.q.resize(len, 0.0);
+        self.child.resize(len, NO_CHILD);
+        self.flight.resize(len, 0);
+    }
+
+    fn push_span(&mut self, other: &Edges, span: Range<usize>) {
+        self.prior.extend_from_slice(&other.prior[span.clone()]);
+        self.visits.extend_from_slice(&other.visits[span.clone()]);
+        self.q.extend_from_slice(&other.q[span.clone()]);
+        self.child.extend_from_slice(&other.child[span.clone()]);
+        self.action.extend_from_slice(&other.action[span.clone()]);
+        self.flight.extend_from_slice(&other.flight[span]);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    node: u32,
+    edge: u32,
+}
+
+/// A leaf that waits for its evaluation. It can be answered exactly once: [`Tree::apply`] consumes it, and all
+/// tickets of a tree must be answered before the search goes on to another move.
+#[derive(Debug)]
+#[must_use = "a leaf in flight must be answered"]
+pub struct Ticket {
+    leaf: u32,
+    path: Range<usize>,
+}
+
+/// What a descent found.
+#[derive(Debug)]
+pub enum Gathered {
+    /// A new position, appended to the leaves; its evaluation goes to [`Tree::apply`] with this ticket.
+    Leaf(Ticket),
+    /// The end of a game or a proven position; its value is already counted.
+    Known,
+    /// A position that another descent of this round waits for; nothing was counted.
+    Collision,
+    /// The node budget is used up; the search is over.
+    Full,
+}
+
+/// Numbers of the root's edges that only a root has.
+#[derive(Clone, Debug, Default)]
+struct RootExtra {
+    /// Priors before noise.
+    raw_prior: Vec<f32>,
+    /// Gumbel draws, all zero without exploration.
+    gumbel: Vec<f32>,
+    /// Visits of this search, those in flight included; reused ones not.
+    new_visits: Vec<u32>,
+    /// Considered visit counts of sequential halving.
+    schedule: Vec<u32>,
+}
+
+/// What a search of one move is to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// Descents from the evaluated root. The evaluation of the root itself is not counted.
+    pub simulations: u32,
+    /// Noise on the priors of the root (PUCT).
+    pub noise: Option<RootNoise>,
+    /// Gumbel noise at the root (Gumbel): on where a search is to explore, off where it is to play well.
+    pub gumbel_noise: bool,
+}
+
+impl Budget {
+    /// A search without any noise.
+    pub fn plain(simulations: u32) -> Self {
+        Self { simulations, noise: None, gumbel_noise: false }
+    }
+}
+
+/// The search tree of one position of `G`, kept from move to move.
+#[derive(Debug)]
+pub struct Tree<G: Game> {
+    params: SearchParams,
+    rule: Rule,
+    root_state: G::State,
+    nodes: Vec<Node>,
+    edges: Edges,
+    /// Where `advance` copies the kept subtree to; the two swap.
+    spare: (Vec<Node>, Edges, Vec<u32>),
+    paths: Vec<Step>,
+    in_flight: u32,
+    scratch_state: G::State,
+    scratch_legal: Vec<Action>,
+    scratch_scores: Vec<f32>,
+    root: RootExtra,
+    root_ready: bool,
+    budget: Budget,
+    started: u32,
+    full: bool,
+    random: Stream,
+}
+
+impl<G: Game> Tree<G> {
+    /// A tree with nothing in it but the position `state`.
+    pub fn new(params: SearchParams, state: G::State) -> Self {
+        let rule = match params.algorithm {
+            super::Algorithm::Puct => Rule::Puct,
+            super::Algorithm::Gumbel => Rule::Gumbel,
+        };
+        Self::with_rule(params, rule, state)
+    }
+
+    /// A tree searched by UCB1 without priors or solver: plain Monte Carlo tree search, with exploration constant `c`.
+    pub fn ucb1(c: f32, max_nodes: u32, state: G::State) -> Self {
+        let params = SearchParams { solver: false, reuse: false, max_nodes, ..SearchParams::default() };
+        Self::with_rule(params, Rule::Ucb1 { c }, state)
+    }
+
+    fn with_rule(params: SearchParams, rule: Rule, state: G::State) -> Self {
+        Self {
+            params,
+            rule,
+            scratch_state: state.clone(),
+            root_state: state,
+            nodes: Vec::new(),
+            edges: Edges::default(),
+            spare: Default::default(),
+            paths: Vec::new(),
+            in_flight: 0,
+            scratch_legal: Vec::new(),
+            scratch_scores: Vec::new(),
+            root: RootExtra::default(),
+            root_ready: false,
+            budget: Budget::plain(0),
+            started: 0,
+            full: false,
+            random: Stream::test(0),
+        }
+    }
+
+    /// The position at the root.
+    pub fn state(&self) -> &G::State {
+        &self.root_state
+    }
+
+    /// The parameters of the search.
+    pub fn params(&self) -> &SearchParams {
+        &self.params
+    }
+
+    /// Nodes in the tree.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Descents of this search, the unanswered ones included.
+    pub fn simulations(&self) -> u32 {
+        self.started
+    }
+
+    /// Puts another position at the root and forgets the tree.
+    pub fn reset(&mut self, state: &G::State) {
+        debug_assert_eq!(self.in_flight, 0, "every ticket is answered before the root changes");
+        self.root_state.clone_from(state);
+        self.nodes.clear();
+        self.edges.clear();
+        self.paths.clear();
+        self.root_ready = false;
+        self.started = 0;
+        self.full = false;
+    }
+
+    /// Begins the search of a move. `random` feeds root noise, Gumbel draws and UCB1's choice of unvisited moves.
+    pub fn begin(&mut self, budget: Budget, random: Stream) {
+        debug_assert_eq!(self.in_flight, 0, "every ticket is answered before a search begins");
+        if !self.params.reuse {
+            self.nodes.clear();
+            self.edges.clear();
+        }
+        if self.root_ready && !self.nodes.is_empty() {
+            // The same root searched again: noise must not pile up.
+            let span = self.nodes[0].edges();
+            self.edges.prior[span].copy_from_slice(&self.root.raw_prior);
+        }
+        self.paths.clear();
+        self.budget = budget;
+        self.random = random;
+        self.started = 0;
+        self.full = false;
+        self.root_ready = false;
+        if self.nodes.first().is_some_and(|root| !root.pending) {
+            self.prepare_root();
+        }
+    }
+
+    /// Raises the number of simulations of the running search (analysis without end).
+    pub fn extend(&mut self, simulations: u32) {
+        self.budget.simulations = simulations;
+    }
+
+    /// Whether the search of this move is over: budget used, root proven, or no room for more nodes.
+    pub fn finished(&self) -> bool {
+        let Some(root) = self.nodes.first() else { return false };
+        self.full
+            || !root.pending
+                && ((self.params.solver || root.edge_count == 0) && root.outcome.is_some()
+                    || self.started >= self.budget.simulations)
+    }
+
+    /// Noise, Gumbel draws and schedule of a root whose priors are known.
+    fn prepare_root(&mut self) {
+        let span = self.nodes[0].edges();
+        let count = span.len();
+        self.root.raw_prior.clear();
+        self.root.raw_prior.extend_from_slice(&self.edges.prior[span.clone()]);
+        self.root.new_visits.clear();
+        self.root.new_visits.resize(count, 0);
+        self.root.gumbel.clear();
+        self.root.gumbel.resize(count, 0.0);
+        match self.rule {
+            Rule::Puct => {
+                if let (Some(noise), true) = (self.budget.noise, count > 1) {
+                    let mut draw = vec![0.0; count];
+                    self.random.dirichlet(f64::from(noise.concentration) / count as f64, &mut draw);
+                    for (prior, noise_part) in self.edges.prior[span].iter_mut().zip(draw) {
+                        *prior += noise.fraction * (noise_part - *prior);
+                    }
+                }
+            }
+            Rule::Gumbel => {
+                if self.budget.gumbel_noise {
+                    self.root.gumbel.iter_mut().for_each(|g| *g = self.random.gumbel() as f32);
+                }
+                let considered = count.min(self.params.gumbel_considered as usize);
+                self.root.schedule = select::halving_schedule(considered, self.budget.simulations as usize);
+            }
+            Rule::Ucb1 { .. } => {}
+        }
+        self.root_ready = true;
+    }
+
+    fn view(&self, node: u32) -> NodeView<'_> {
+        let n = &self.nodes[node as usize];
+        let span = n.edges();
+        let eval =
+            WdlAbs { first: n.eval_first, draw: n.eval_draw, second: (1.0 - n.eval_first - n.eval_draw).max(0.0) };
+        NodeView {
+            prior: &self.edges.prior[span.clone()],
+            visits: &self.edges.visits[span.clone()],
+            flight: &self.edges.flight[span.clone()],
+            q: &self.edges.q[span],
+            parent_q: n.value().pov(n.mover).utility(self.params.draw_score),
+            eval_q: eval.pov(n.mover).utility(self.params.draw_score),
+        }
+    }
+
+    /// The edge (within the node's span) that a descent takes.
+    fn choose_edge(&mut self, node: u32) -> usize {
+        let at_root = node == ROOT;
+        match self.rule {
+            Rule::Puct => {
+                let noisy = at_root && self.budget.noise.is_some();
+                let fpu = if noisy { self.params.fpu_reduction_root } else { self.params.fpu_reduction };
+                select::puct(self.view(node), &self.params, fpu)
+            }
+            Rule::Gumbel => {
+                let mut scratch = std::mem::take(&mut self.scratch_scores);
+                let edge = if at_root {
+                    select::gumbel_scores(self.view(node), &self.params, &mut scratch);
+                    let step = (self.started as usize).min(self.root.schedule.len().max(1) - 1);
+                    let target = self.root.schedule.get(step).copied().unwrap_or(0);
+                    select::gumbel_root(&scratch, &self.root.gumbel, &self.root.new_visits, target)
+                } else {
+                    select::gumbel_inner(self.view(node), &self.params, &mut scratch)
+                };
+                self.scratch_scores = scratch;
+                edge
+            }
+            Rule::Ucb1 { c } => {
+                let mut random = std::mem::replace(&mut self.random, Stream::test(0));
+                let edge = select::ucb1(self.view(node), c, &mut random);
+                self.random = random;
+                edge
+            }
+        }
+    }
+
+    /// One descent. A new position is appended to `leaves`; ends and proven positions are counted at once.
+    ///
+    /// Call only while the search is not [`finished`](Tree::finished).
+    pub fn gather(&mut self, game: &G, leaves: &mut Leaves<G>) -> Gathered {
+        if self.in_flight == 0 {
+            self.paths.clear();
+        }
+        if self.nodes.is_empty() {
+            return self.gather_root(game, leaves);
+        }
+        if self.nodes[0].pending {
+            return Gathered::Collision;
+        }
+        let start = self.paths.len();
+        self.scratch_state.clone_from(&self.root_state);
+        let mut node = ROOT;
+        loop {
+            let current = self.nodes[node as usize];
+            if current.pending {
+                self.undo(start);
+                return Gathered::Collision;
+            }
+            if let Some(outcome) = current.outcome
+                && (node != ROOT || current.edge_count == 0)
+            {
+                self.count_started(start);
+                self.backup(start..self.paths.len(), node, outcome.wdl());
+                return Gathered::Known;
+            }
+            let local = self.choose_edge(node);
+            let edge = current.first_edge as usize + local;
+            self.paths.push(Step { node, edge: edge as u32 });
+            self.edges.flight[edge] += 1;
+            game.play(&mut self.scratch_state, self.edges.action[edge]);
+            let child = self.edges.child[edge];
+            if child != NO_CHILD {
+                node = child;
+                continue;
+            }
+            if self.nodes.len() >= self.params.max_nodes as usize {
+                self.undo(start);
+                self.full = true;
+                return Gathered::Full;
+            }
+            let leaf = self.nodes.len() as u32;
+            self.edges.child[edge] = leaf;
+            self.count_started(start);
+            if let Some(end) = game.end(&self.scratch_state) {
+                let mover = game.to_move(&self.scratch_state);
+                self.nodes.push(Node::new(mover, self.edges.len(), 0, Some(end.outcome)));
+                self.backup(start..self.paths.len(), leaf, end.outcome.wdl());
+                return Gathered::Known;
+            }
+            self.push_open_node(game, leaves);
+            return Gathered::Leaf(Ticket { leaf, path: start..self.paths.len() });
+        }
+    }
+
+    fn gather_root(&mut self, game: &G, leaves: &mut Leaves<G>) -> Gathered {
+        self.scratch_state.clone_from(&self.root_state);
+        if let Some(end) = game.end(&self.root_state) {
+            self.nodes.push(Node::new(game.to_move(&self.root_state), 0, 0, Some(end.outcome)));
+            return Gathered::Known;
+        }
+        self.push_open_node(game, leaves);
+        let here = self.paths.len();
+        Gathered::Leaf(Ticket { leaf: ROOT, path: here..here })
+    }
+
+    /// A node for the position in `scratch_state`, its moves as edges, its evaluation asked for.
+    fn push_open_node(&mut self, game: &G, leaves: &mut Leaves<G>) {
+        self.scratch_legal.clear();
+        game.legal(&self.scratch_state, &mut self.scratch_legal);
+        leaves.push(&self.scratch_state, &self.scratch_legal);
+        let mover = game.to_move(&self.scratch_state);
+        let mut node = Node::new(mover, self.edges.len(), self.scratch_legal.len(), None);
+        node.pending = true;
+        self.nodes.push(node);
+        self.edges.push_new(&self.scratch_legal);
+        self.in_flight += 1;
+    }
+
+    /// A descent that leads somewhere counts from now on.
+    fn count_started(&mut self, start: usize) {
+        if let Some(step) = self.paths.get(start) {
+            let local = step.edge as usize - self.nodes[0].first_edge as usize;
+            self.root.new_visits[local] += 1;
+            self.started += 1;
+        }
+    }
+
+    /// Takes back a descent that leads nowhere.
+    fn undo(&mut self, start: usize) {
+        for step in self.paths.drain(start..) {
+            self.edges.flight[step.edge as usize] -= 1;
+        }
+    }
+
+    /// Answers a leaf. `value` is that of the player to move at the leaf, `priors` belong to its legal moves in notation order.
+    pub fn apply(&mut self, ticket: Ticket, value: WdlPov, priors: &[f32]) {
+        let Ticket { leaf, path } = ticket;
+        let node = &mut self.nodes[leaf as usize];
+        debug_assert!(node.pending && priors.len() == usize::from(node.edge_count));
+        let value = value.abs(node.mover);
+        node.pending = false;
+        node.eval_first = value.first;
+        node.eval_draw = value.draw;
+        let span = node.edges();
+        self.edges.prior[span].copy_from_slice(priors);
+        self.in_flight -= 1;
+        self.backup(path, leaf, value);
+        if leaf == ROOT {
+            self.prepare_root();
+        }
+    }
+
+    /// Takes back a leaf whose evaluation failed. The tree must be [`reset`](Tree::reset) before it is used again.
+    pub fn abandon(&mut self, ticket: Ticket) {
+        drop(ticket);
+        self.in_flight -= 1;
+    }
+
+    /// Counts `value` at `leaf` and all along the path to the root, and proves what follows from a proven leaf.
+    fn backup(&mut self, path: Range<usize>, leaf: u32, mut value: WdlAbs) {
+        let mut child = leaf;
+        self.count_value(leaf, value);
+        for at in path.rev() {
+            let Step { node, edge } = self.paths[at];
+            let edge = edge as usize;
+            self.edges.visits[edge] += 1;
+            self.edges.flight[edge] -= 1;
+            let below = &self.nodes[child as usize];
+            let mover = self.nodes[node as usize].mover;
+            let utility = below.value().pov(mover).utility(self.params.draw_score);
+            let proven = below.outcome.filter(|_| self.params.solver);
+            self.edges.q[edge] = match proven {
+                Some(outcome) if outcome == Outcome::Win(mover.other()) => LOST,
+                _ => utility,
+            };
+            if proven.is_some() && self.nodes[node as usize].outcome.is_none() {
+                self.nodes[node as usize].outcome = self.resolve(node);
+            }
+            if let (Some(outcome), true) = (self.nodes[node as usize].outcome, self.params.solver) {
+                value = outcome.wdl();
+            }
+            self.count_value(node, value);
+            child = node;
+        }
+    }
+
+    fn count_value(&mut self, node: u32, value: WdlAbs) {
+        let node = &mut self.nodes[node as usize];
+        node.visits += 1;
+        node.sum_first += f64::from(value.first);
+        node.sum_draw += f64::from(value.draw);
+    }
+
+    /// The result that the known results of a node's moves prove: a win as soon as one move wins, else the best
+    /// of all when all are known. The mover is asked of each node, so double moves need nothing special.
+    fn resolve(&self, node: u32) -> Option<Outcome> {
+        let n = &self.nodes[node as usize];
+        let win = Outcome::Win(n.mover);
+        let mut best = Some(Outcome::Win(n.mover.other()));
+        for edge in n.edges() {
+            let child = self.edges.child[edge];
+            match (child != NO_CHILD).then(|| self.nodes[child as usize].outcome).flatten() {
+                Some(outcome) if outcome == win => return Some(win),
+                Some(Outcome::Draw) => best = best.map(|_| Outcome::Draw),
+                Some(_) => {}
+                None => best = None,
+            }
+        }
+        best
+    }
+
+    /// Makes `action` at the root and keeps what the tree knows below it.
+    pub fn advance(&mut self, game: &G, action: Action) {
+        debug_assert_eq!(self.in_flight, 0, "every ticket is answered before the root changes");
+        let kept = self.nodes.first().filter(|_| self.params.reuse).and_then(|root| {
+            let edge = root.edges().find(|&edge| self.edges.action[edge] == action)?;
+            let child = self.edges.child[edge];
+            (child != NO_CHILD).then_some(child)
+        });
+        game.play(&mut self.root_state, action);
+        match kept {
+            Some(child) => self.keep(child),
+            None => {
+                self.nodes.clear();
+                self.edges.clear();
+            }
+        }
+        self.root_ready = false;
+        self.started = 0;
+        self.full = false;
+    }
+
+    /// Copies the subtree of `new_root`, breadth first, and swaps it in.
+    fn keep(&mut self, new_root: u32) {
+        let (mut nodes, mut edges, mut sources) = std::mem::take(&mut self.spare);
+        nodes.clear();
+        edges.clear();
+        sources.clear();
+        sources.push(new_root);
+        let mut next = 0;
+        while let Some(&source) = sources.get(next) {
+            next += 1;
+            let mut node = self.nodes[source as usize];
+            let span = node.edges();
+            node.first_edge = edges.len() as u32;
+            nodes.push(node);
+            edges.push_span(&self.edges, span);
+            for child in &mut edges.child[node.edges()] {
+                if *child != NO_CHILD {
+                    sources.push(*child);
+                    *child = sources.len() as u32 - 1;
+                }
+            }
+        }
+        std::mem::swap(&mut self.nodes, &mut nodes);
+        std::mem::swap(&mut self.edges, &mut edges);
+        self.spare = (nodes, edges, sources);
+    }
+}
+
+impl Node {
+    fn new(mover: Player, first_edge: usize, edge_count: usize, outcome: Option<Outcome>) -> Self {
+        Self {
+            sum_first: 0.0,
+            sum_draw: 0.0,
+            eval_first: 0.0,
+            eval_draw: 0.0,
+            visits: 0,
+            first_edge: first_edge as u32,
+            edge_count: u16::try_from(edge_count).expect("no game has more than 65535 moves"),
+            mover,
+            outcome,
+            pending: false,
+        }
+    }
+}
+
+/// One edge, read by summaries and tests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct EdgeView {
+    pub action: Action,
+    pub prior: f32,
+    pub visits: u32,
+    pub child: Option<u32>,
+}
+
+impl<G: Game> Tree<G> {
+    pub(super) fn node(&self, index: u32) -> Option<&Node> {
+        self.nodes.get(index as usize)
+    }
+
+    pub(super) fn mover(&self, node: &Node) -> Player {
+        node.mover
+    }
+
+    pub(super) fn edges_of<'a>(&'a self, node: &Node) -> impl ExactSizeIterator<Item = EdgeView> + use<'a, G> {
+        node.edges().map(|edge| EdgeView {
+            action: self.edges.action[edge],
+            prior: self.edges.prior[edge],
+            visits: self.edges.visits[edge],
+            child: Some(self.edges.child[edge]).filter(|&child| child != NO_CHILD),
+        })
+    }
+
+    /// Priors of the root before noise; empty when the root is not evaluated.
+    pub(super) fn raw_root_priors(&self) -> &[f32] {
+        if self.root_ready { &self.root.raw_prior } else { &[] }
+    }
+
+    /// `logit + sigma(completed Q)` of the root's moves and their Gumbel draws (zero without exploration),
+    /// with the visits of this search.
+    pub(super) fn root_gumbel(&self) -> (Vec<f32>, &[f32], &[u32]) {
+        let mut scores = Vec::new();
+        select::gumbel_scores(self.view(ROOT), &self.params, &mut scores);
+        (scores, &self.root.gumbel, &self.root.new_visits)
+    }
+
+    pub(super) fn rule(&self) -> Rule {
+        self.rule
+    }
+}
+
+#[cfg(test)]
+pub(super) mod sizes {
+    /// Bytes of a node and of an edge.
+    pub fn node_and_edge() -> (usize, usize) {
+        let edge = size_of::<f32>() * 2 + size_of::<u32>() * 2 + size_of::<super::Action>() + size_of::<u16>();
+        (size_of::<super::Node>(), edge)
+    }
+}
