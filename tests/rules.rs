@@ -106,7 +106,9 @@ fn uttt_choice_is_free_when_sent_to_a_won_board() {
     let text = Uttt.state_text(&state);
     assert!(text.ends_with(" o 9"), "{text}");
     let won = position(&Uttt, "xoo6/xo7/x8/9/9/9/9/9/9 o -");
-    assert!(moves(&Uttt, &won).iter().all(|text| !["a", "b", "c"].contains(&&text[..1]) || !"123".contains(&text[1..])));
+    assert!(
+        moves(&Uttt, &won).iter().all(|text| !["a", "b", "c"].contains(&&text[..1]) || !"123".contains(&text[1..]))
+    );
     assert_eq!(moves(&Uttt, &won).len(), 72);
 }
 

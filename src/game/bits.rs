@@ -116,6 +116,8 @@ mod tests {
         assert_eq!(lines, 8);
         assert!(THREE_IN_LINE[0o421] && THREE_IN_LINE[0o124] && THREE_IN_LINE[0o777]);
         assert!(!THREE_IN_LINE[0o035] && !THREE_IN_LINE[0o653] && !THREE_IN_LINE[0]);
-        assert!((0..512).all(|cells: usize| (0..9).all(|bit| !THREE_IN_LINE[cells] || THREE_IN_LINE[cells | 1 << bit])));
+        assert!(
+            (0..512).all(|cells: usize| (0..9).all(|bit| !THREE_IN_LINE[cells] || THREE_IN_LINE[cells | 1 << bit]))
+        );
     }
 }

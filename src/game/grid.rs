@@ -36,12 +36,7 @@ pub fn fields<'t, const N: usize>(text: &'t str, names: [&str; N]) -> Result<[&'
 /// # Errors
 /// Names the row that has a wrong length or an unknown sign. A run must be written as one number without
 /// leading zeros, so that each board has only one form.
-pub fn parse_rows(
-    text: &str,
-    height: usize,
-    width: usize,
-    symbols: &[char],
-) -> Result<Vec<Option<usize>>, TextError> {
+pub fn parse_rows(text: &str, height: usize, width: usize, symbols: &[char]) -> Result<Vec<Option<usize>>, TextError> {
     let rows: Vec<&str> = text.split('/').collect();
     if rows.len() != height {
         return Err(TextError::new(format!(
@@ -82,7 +77,8 @@ pub fn parse_rows(
             }
         }
         if cells.len() - start != width {
-            let count = if cells.len() - start > width { "more".to_owned() } else { format!("{}", cells.len() - start) };
+            let count =
+                if cells.len() - start > width { "more".to_owned() } else { format!("{}", cells.len() - start) };
             return Err(error(format!("{count} cells, expected {width}")));
         }
     }
@@ -255,16 +251,17 @@ mod tests {
     fn squares_have_one_form() {
         assert_eq!(parse_square("j10", 10), Ok((9, 9)));
         assert_eq!(square_text(9, 9), "j10");
-        for text in ["", "a", "a0", "a01", "a+1", "A1", "i1", "a9", "a1 ", "1a", "a\u{661}", "\u{e4}1", "a99999999999999999999"] {
+        for text in
+            ["", "a", "a0", "a01", "a+1", "A1", "i1", "a9", "a1 ", "1a", "a\u{661}", "\u{e4}1", "a99999999999999999999"]
+        {
             assert!(parse_square(text, 8).is_err(), "{text:?}");
         }
     }
 
     #[test]
     fn the_symmetries_are_eight_different_bijections() {
-        let images: std::collections::BTreeSet<Vec<(usize, usize)>> = (0..SQUARE_SYMMETRIES)
-            .map(|s| (0..9).map(|cell| map_square(s, 3, cell / 3, cell % 3)).collect())
-            .collect();
+        let images: std::collections::BTreeSet<Vec<(usize, usize)>> =
+            (0..SQUARE_SYMMETRIES).map(|s| (0..9).map(|cell| map_square(s, 3, cell / 3, cell % 3)).collect()).collect();
         assert_eq!(images.len(), 8);
         for image in images {
             assert_eq!(image.into_iter().collect::<std::collections::BTreeSet<_>>().len(), 9);

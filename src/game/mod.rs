@@ -4,6 +4,8 @@ pub mod bits;
 pub mod grid;
 mod options;
 pub mod perft;
+#[cfg(test)]
+pub(crate) mod toy;
 mod value;
 
 pub use options::{bad_value, option_values};

@@ -15,7 +15,8 @@ pub fn option_values<'o>(
     for (index, (name, _)) in options.iter().enumerate() {
         if !infos.iter().any(|info| info.name == name) {
             let known: Vec<&str> = infos.iter().map(|info| info.name).collect();
-            let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
+            let known =
+                if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
             return Err(TextError::new(format!("{game} has no option {name:?}; {known}")));
         }
         if options[..index].iter().any(|(earlier, _)| earlier == name) {

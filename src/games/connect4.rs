@@ -242,11 +242,7 @@ impl Game for ConnectFour {
                 if x || o { " (the game would have been over before it)" } else { "" }
             )));
         }
-        state.outcome = if x || o {
-            Some(Outcome::Win(mover))
-        } else {
-            (state.open() == 0).then_some(Outcome::Draw)
-        };
+        state.outcome = if x || o { Some(Outcome::Win(mover)) } else { (state.open() == 0).then_some(Outcome::Draw) };
         Ok(state)
     }
 
@@ -281,23 +277,14 @@ mod tests {
             ("7/7/7/7/7 x", "board \"7/7/7/7/7\": expected 6 rows with / between them, found 5"),
             ("7/7/7/7/3x3/7 o", "board, column 4: a disc lies above an empty cell"),
             ("7/7/7/7/7/3x3 x", "board: 1 x and 0 o, but with x to move there are as many x as o"),
-            (
-                "7/7/7/7/7/1xxxxx1 o",
-                "board: 5 x and 0 o, but with o to move there is one x more than o",
-            ),
-            (
-                "7/7/7/o6/xxxx3/oooo3 x",
-                "board: 4 x and 5 o, but with x to move there are as many x as o",
-            ),
+            ("7/7/7/7/7/1xxxxx1 o", "board: 5 x and 0 o, but with o to move there is one x more than o"),
+            ("7/7/7/o6/xxxx3/oooo3 x", "board: 4 x and 5 o, but with x to move there are as many x as o"),
             (
                 "7/7/7/7/xxxx3/oooo3 x",
                 "board \"7/7/7/7/xxxx3/oooo3\": impossible, no disc of o can have been the last move \
                  (the game would have been over before it)",
             ),
-            (
-                "7/7/7/7/x6/o6 x",
-                "board \"7/7/7/7/x6/o6\": impossible, no disc of o can have been the last move",
-            ),
+            ("7/7/7/7/x6/o6 x", "board \"7/7/7/7/x6/o6\": impossible, no disc of o can have been the last move"),
         ] {
             assert_eq!(ConnectFour.parse_state(text).unwrap_err().to_string(), error, "{text}");
         }

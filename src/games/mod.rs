@@ -186,7 +186,10 @@ mod tests {
             ("chess", format!("there is no game \"chess\"; the games are {games}")),
             ("", format!("there is no game \"\"; the games are {games}")),
             ("uttt:", "in \"uttt:\": \"\" is no option, expected NAME:OPTION=VALUE,OPTION=VALUE".to_owned()),
-            ("uttt:size=", "in \"uttt:size=\": \"size=\" is no option, expected NAME:OPTION=VALUE,OPTION=VALUE".to_owned()),
+            (
+                "uttt:size=",
+                "in \"uttt:size=\": \"size=\" is no option, expected NAME:OPTION=VALUE,OPTION=VALUE".to_owned(),
+            ),
             ("uttt:size=3", "uttt has no option \"size\"; it has none".to_owned()),
             (
                 "othello:sise=6",

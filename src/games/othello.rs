@@ -56,7 +56,12 @@ impl Hash for State {
 
 /// A bitboard: 64 bits where they suffice, which is much faster than 128.
 trait Word:
-    Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> + Shl<usize, Output = Self> + Shr<usize, Output = Self>
+    Copy
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + Not<Output = Self>
+    + Shl<usize, Output = Self>
+    + Shr<usize, Output = Self>
 {
     fn narrow(wide: u128) -> Self;
     fn widen(self) -> u128;
@@ -102,8 +107,7 @@ impl<const N: usize> Board<N> {
         mask
     };
     /// Distance between neighbours along each line, and the cells a turned disc can have on it.
-    const LINES: [(usize, u128); 4] =
-        [(N, Self::ALL), (1, Self::INNER), (N - 1, Self::INNER), (N + 1, Self::INNER)];
+    const LINES: [(usize, u128); 4] = [(N, Self::ALL), (1, Self::INNER), (N - 1, Self::INNER), (N + 1, Self::INNER)];
 
     /// The cells that a run of `through` cells joins to `from` in both directions of each line: entry `2 * line`
     /// upwards, `2 * line + 1` downwards. A run has at most `N - 2` cells.
@@ -425,7 +429,9 @@ impl Game for Othello {
             joined = self.grown(joined) & all;
         }
         if joined != all {
-            return impossible("each disc is placed next to another one, but some do not hang together with the middle");
+            return impossible(
+                "each disc is placed next to another one, but some do not hang together with the middle",
+            );
         }
         let ply = all.count_ones() as u16 - 4;
         let mut state = State { discs, to_move, places: 0, over: false, ply };
@@ -468,7 +474,10 @@ mod tests {
             Othello::from_options(&[("size".into(), "08".into())]).unwrap_err().to_string(),
             "option \"size\" of othello is \"08\", allowed: 4, 6, 8 or 10"
         );
-        assert_eq!(Othello::new(5).unwrap_err().to_string(), "option \"size\" of othello is \"5\", allowed: 4, 6, 8 or 10");
+        assert_eq!(
+            Othello::new(5).unwrap_err().to_string(),
+            "option \"size\" of othello is \"5\", allowed: 4, 6, 8 or 10"
+        );
     }
 
     #[test]

@@ -202,7 +202,10 @@ mod tests {
     #[test]
     fn impossible_positions_name_the_field() {
         for (text, error) in [
-            ("3/3/3", "position \"3/3/3\": expected 2 fields with single spaces between them (board, side to move), found 1"),
+            (
+                "3/3/3",
+                "position \"3/3/3\": expected 2 fields with single spaces between them (board, side to move), found 1",
+            ),
             ("3/3/3 X", "side to move \"X\": expected x or o"),
             ("3/3/2x x", "board: 1 x and 0 o, but with x to move there are as many x as o"),
             ("3/3/3 o", "board: 0 x and 0 o, but with o to move there is one x more than o"),

@@ -115,15 +115,8 @@ fn has_line(cells: u32) -> bool {
 }
 
 impl State {
-    const START: Self = Self {
-        stones: [0; 9],
-        won: 0,
-        open: BOARD,
-        target: FREE,
-        ply: 0,
-        to_move: Player::First,
-        outcome: None,
-    };
+    const START: Self =
+        Self { stones: [0; 9], won: 0, open: BOARD, target: FREE, ply: 0, to_move: Player::First, outcome: None };
 
     /// Free cells of a board, nine bits.
     #[inline(always)]
@@ -550,10 +543,7 @@ mod tests {
         assert!(Uttt.parse_state("9/9/9/9/9/9/9/9/8x o 9").is_ok());
         assert!(error("9/9/9/9/9/9/9/9/8x o 8").contains("no stone of x can have been the last move"));
         assert!(error("9/9/9/9/9/9/9/9/8x o -").contains("no stone of x can have been the last move"));
-        assert_eq!(
-            error("xxx6/ooo6/9/9/9/9/9/9/9 x 1"),
-            "board: both players have a line in small board 1"
-        );
+        assert_eq!(error("xxx6/ooo6/9/9/9/9/9/9/9 x 1"), "board: both players have a line in small board 1");
         assert_eq!(
             error("xxx6/oo7/9/9/9/9/9/9/9 o 1"),
             "small board to play in \"1\": that board is decided, expected -"

@@ -1,5 +1,6 @@
 //! The formulas that choose an edge: PUCT, the Gumbel paper's rules, UCB1. Pure functions of one node's numbers.
 
+use super::halving::Halving;
 use super::params::SearchParams;
 use crate::util::rng::Stream;
 
@@ -97,8 +98,9 @@ pub(crate) fn ucb1(view: NodeView, c: f32, random: &mut Stream) -> usize {
     argmax(edges, |edge| 0.5 * (view.utility(edge, 0.0) + 1.0) + c * (log / view.count(edge) as f32).sqrt())
 }
 
-/// `logit + sigma(completed Q)` for each move (Danihelka et al. 2022, equations 7, 8 and 10 and
-/// appendix D): Q in [0, 1]; an unvisited move takes the mixed value of equation 33. Visits in flight count as visits.
+/// `logit + sigma(completed Q)` for each move (Danihelka et al. 2022): sigma is equation 8 with Q in [0, 1], not
+/// stretched to the extremes seen as in `mctx`, whose values have no known bounds; completed Q is equation 10, where
+/// an unvisited move takes the mixed value of appendix D. Visits in flight count as visits.
 ///
 /// A move that is proven lost gets [`LOST`].
 pub(crate) fn gumbel_scores(view: NodeView, params: &SearchParams, out: &mut Vec<f32>) {
@@ -127,7 +129,7 @@ pub(crate) fn gumbel_scores(view: NodeView, params: &SearchParams, out: &mut Vec
     }));
 }
 
-/// The improved policy of the paper: softmax of [`gumbel_scores`], in place.
+/// The improved policy of the paper (equation 11): softmax of [`gumbel_scores`], in place.
 pub(crate) fn softmax(scores: &mut [f32]) {
     let top = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     if top == f32::NEG_INFINITY {
@@ -161,40 +163,30 @@ pub(crate) fn gumbel_inner(view: NodeView, params: &SearchParams, scratch: &mut 
     })
 }
 
-/// The visit count that the move chosen at each simulation has had so far, for sequential halving of
-/// `considered` moves with `simulations` simulations (Karnin et al. 2013; Danihelka et al. 2022, algorithm 2).
-pub(crate) fn halving_schedule(considered: usize, simulations: usize) -> Vec<u32> {
-    if considered <= 1 {
-        return (0..simulations as u32).collect();
-    }
-    let phases = usize::BITS - (considered - 1).leading_zeros();
-    let mut schedule = Vec::with_capacity(simulations);
-    let mut visits = vec![0u32; considered];
-    let mut left = considered;
-    while schedule.len() < simulations {
-        let extra = (simulations / (phases as usize * left)).max(1);
-        for _ in 0..extra {
-            schedule.extend_from_slice(&visits[..left]);
-            visits[..left].iter_mut().for_each(|v| *v += 1);
+/// The root's choice in sequential halving: among the moves that are due, the one with the largest
+/// `gumbel + score`. A round without such a move is over, because what was in play is proven lost; when everything
+/// that was ever in play is, the best of the other moves steps in.
+pub(crate) fn gumbel_root(scores: &[f32], gumbel: &[f32], new_visits: &[u32], halving: &mut Halving) -> usize {
+    loop {
+        let round = halving.round();
+        let (mut due, mut other) = ((LOST, None), (LOST, 0));
+        let mut ahead = false;
+        for edge in 0..scores.len() {
+            let score = scores[edge] + gumbel[edge];
+            ahead |= score > LOST && new_visits[edge] > round;
+            if new_visits[edge] == round && score > due.0 {
+                due = (score, Some(edge));
+            }
+            if score > other.0 {
+                other = (score, edge);
+            }
         }
-        left = (left / 2).max(2);
+        match due.1 {
+            Some(edge) => return edge,
+            None if ahead => halving.end_round(),
+            None => return other.1,
+        }
     }
-    schedule.truncate(simulations);
-    schedule
-}
-
-/// The root's choice in sequential halving: among the moves with `target` visits in this search, the one with
-/// the largest `gumbel + score`. When none is left (the others are proven lost), the best of all.
-pub(crate) fn gumbel_root(scores: &[f32], gumbel: &[f32], new_visits: &[u32], target: u32) -> usize {
-    let pick =
-        |only: bool| {
-            let best = argmax(scores.len(), |edge| {
-                if only && new_visits[edge] != target { LOST } else { gumbel[edge] + scores[edge] }
-            });
-            let fits = !only || new_visits[best] == target;
-            (fits && scores[best] != LOST).then_some(best)
-        };
-    pick(true).or_else(|| pick(false)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -280,25 +272,19 @@ mod tests {
     }
 
     #[test]
-    fn schedules_of_sequential_halving() {
-        assert_eq!(halving_schedule(1, 4), [0, 1, 2, 3]);
-        // Two moves, four simulations: one phase of two visits each.
-        assert_eq!(halving_schedule(2, 4), [0, 0, 1, 1]);
-        // Four moves, eight simulations: one visit each, then the two best get two more each.
-        assert_eq!(halving_schedule(4, 8), [0, 0, 0, 0, 1, 1, 2, 2]);
-        // Sixteen simulations of four moves: two visits each, then four more for two of them.
-        assert_eq!(halving_schedule(4, 16), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
-        // Fewer simulations than moves: as many as there are.
-        assert_eq!(halving_schedule(16, 3), [0, 0, 0]);
-        assert_eq!(halving_schedule(5, 0), [0u32; 0]);
-    }
-
-    #[test]
-    fn the_root_takes_the_best_move_with_the_scheduled_visits() {
+    fn the_root_takes_the_best_move_that_is_due() {
         let scores = [0.0, 3.0, 1.0, LOST];
         let gumbel = [0.5, 0.0, 0.2, 9.0];
-        assert_eq!(gumbel_root(&scores, &gumbel, &[0, 1, 0, 0], 0), 2);
-        assert_eq!(gumbel_root(&scores, &gumbel, &[0, 1, 0, 0], 1), 1);
-        assert_eq!(gumbel_root(&scores, &gumbel, &[0, 1, 0, 0], 7), 1);
+        let at = |new_visits, rounds| {
+            let mut halving = Halving::new(4, 100);
+            (0..rounds).for_each(|_| halving.end_round());
+            (gumbel_root(&scores, &gumbel, new_visits, &mut halving), halving.round())
+        };
+        assert_eq!(at(&[0, 1, 0, 0], 0), (2, 0));
+        assert_eq!(at(&[0, 1, 0, 0], 1), (1, 1));
+        // Only the lost move is due: the round is over.
+        assert_eq!(at(&[2, 2, 2, 1], 1), (1, 2));
+        // Everything that was in play is lost: the best of the others.
+        assert_eq!(at(&[0, 0, 0, 7], 7), (1, 7));
     }
 }

@@ -263,7 +263,10 @@ fn broken_syntax_is_placed() {
         ("{\"game\": \"g\"\n\"seed\": 1}", "x.json:1:13: a comma is missing here"),
         ("{game: \"g\"}", "x.json:1:2: expected a key in double quotes"),
         ("{\"game\": 'g'}", "x.json:1:10: texts stand in double quotes, not single ones"),
-        ("{\"game\": NaN}", "x.json:1:10: expected a number, a text in double quotes, true, false, null, a list or an object"),
+        (
+            "{\"game\": NaN}",
+            "x.json:1:10: expected a number, a text in double quotes, true, false, null, a list or an object",
+        ),
         ("[1]", "x.json:1: found a list, expected an object { ... }"),
         ("3", "x.json:1: found the number 3, expected an object { ... }"),
     ];
