@@ -97,6 +97,8 @@ impl Node {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edges {
     pub prior: Vec<f32>,
+    /// Logarithms of the priors. Written when a descent first comes through the node, and only for the Gumbel rules.
+    pub logit: Vec<f32>,
     pub visits: Vec<u32>,
     /// Mean utility for the mover of the edge's node; exact when the child is proven.
     pub q: Vec<f32>,
@@ -113,6 +115,7 @@ impl Edges {
 
     pub fn clear(&mut self) {
         self.prior.clear();
+        self.logit.clear();
         self.visits.clear();
         self.q.clear();
         self.child.clear();
@@ -125,6 +128,7 @@ impl Edges {
         let len = self.len() + actions.len();
         self.action.extend_from_slice(actions);
         self.prior.resize(len, 0.0);
+        self.logit.resize(len, 0.0);
         self.visits.resize(len, 0);
         self.q.resize(len, 0.0);
         self.child.resize(len, NO_CHILD);
@@ -134,6 +138,7 @@ impl Edges {
     /// Copies of edges of another tree.
     pub fn push_span(&mut self, other: &Edges, span: Range<usize>) {
         self.prior.extend_from_slice(&other.prior[span.clone()]);
+        self.logit.extend_from_slice(&other.logit[span.clone()]);
         self.visits.extend_from_slice(&other.visits[span.clone()]);
         self.q.extend_from_slice(&other.q[span.clone()]);
         self.child.extend_from_slice(&other.child[span.clone()]);
@@ -144,6 +149,6 @@ impl Edges {
 
 #[test]
 fn nodes_and_edges_stay_small() {
-    let edge = size_of::<f32>() * 2 + size_of::<u32>() * 2 + size_of::<Action>() + size_of::<u16>();
+    let edge = size_of::<f32>() * 3 + size_of::<u32>() * 2 + size_of::<Action>() + size_of::<u16>();
     assert!(size_of::<Node>() <= 48 && edge <= 24, "a node takes {} bytes, an edge {edge}", size_of::<Node>());
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! nodes   [ root | a | b | ... ]            40 bytes each, index 0 is the root
-//! edges   [ root's moves | a's moves | ... ] 20 bytes each, one span for each node, in notation order
+//! edges   [ root's moves | a's moves | ... ] 24 bytes each, one span for each node, in notation order
 //! paths   [ steps of the descents that wait for an evaluation ]
 //! ```
 //! Positions are not stored: a descent replays the moves from the root, so that repetitions are seen as
@@ -62,6 +62,22 @@ struct RootExtra {
     new_visits: Vec<u32>,
     /// Whose turn it is (Gumbel).
     halving: Halving,
+}
+
+/// The numbers of `node` that a choice depends on; `busy` when leaves are in flight.
+#[inline]
+fn view_of<'a>(node: &Node, edges: &'a Edges, draw_score: f32, busy: bool) -> NodeView<'a> {
+    let span = node.edges();
+    NodeView {
+        prior: &edges.prior[span.clone()],
+        logit: &edges.logit[span.clone()],
+        visits: &edges.visits[span.clone()],
+        flight: &edges.flight[span.clone()],
+        busy,
+        q: &edges.q[span],
+        parent_q: node.value().pov(node.mover).utility(draw_score),
+        eval_q: node.eval().pov(node.mover).utility(draw_score),
+    }
 }
 
 /// What a search of one move is to be.
@@ -252,46 +268,28 @@ impl<G: Game> Tree<G> {
         self.root_ready = true;
     }
 
-    fn view(&self, node: u32) -> NodeView<'_> {
-        let n = &self.nodes[node as usize];
-        let span = n.edges();
-        NodeView {
-            prior: &self.edges.prior[span.clone()],
-            visits: &self.edges.visits[span.clone()],
-            flight: &self.edges.flight[span.clone()],
-            q: &self.edges.q[span],
-            parent_q: n.value().pov(n.mover).utility(self.params.draw_score),
-            eval_q: n.eval().pov(n.mover).utility(self.params.draw_score),
-        }
-    }
-
     /// The edge (within the node's span) that a descent takes.
     fn choose_edge(&mut self, node: u32) -> usize {
         let at_root = node == ROOT;
+        if self.rule == Rule::Gumbel && self.nodes[node as usize].visits == 1 {
+            // Most nodes are leaves to the end and never need their logarithms.
+            let span = self.nodes[node as usize].edges();
+            select::logits(&self.edges.prior[span.clone()], &mut self.edges.logit[span]);
+        }
+        let Self { params, nodes, edges, in_flight, root, budget, scratch_scores: scratch, .. } = self;
+        let view = view_of(&nodes[node as usize], edges, params.draw_score, *in_flight > 0);
         match self.rule {
             Rule::Puct => {
-                let noisy = at_root && self.budget.noise.is_some();
-                let fpu = if noisy { self.params.fpu_reduction_root } else { self.params.fpu_reduction };
-                select::puct(self.view(node), &self.params, fpu)
+                let noisy = at_root && budget.noise.is_some();
+                let fpu = if noisy { params.fpu_reduction_root } else { params.fpu_reduction };
+                select::puct(view, params, fpu, scratch)
             }
-            Rule::Gumbel => {
-                let mut scratch = std::mem::take(&mut self.scratch_scores);
-                let edge = if at_root && self.started < self.root.halving.simulations() {
-                    select::gumbel_scores(self.view(node), &self.params, &mut scratch);
-                    let RootExtra { gumbel, new_visits, halving, .. } = &mut self.root;
-                    select::gumbel_root(&scratch, gumbel, new_visits, halving)
-                } else {
-                    select::gumbel_inner(self.view(node), &self.params, &mut scratch)
-                };
-                self.scratch_scores = scratch;
-                edge
+            Rule::Gumbel if at_root && self.started < root.halving.simulations() => {
+                select::gumbel_scores(view, params, scratch);
+                select::gumbel_root(scratch, &root.gumbel, &root.new_visits, &mut root.halving)
             }
-            Rule::Ucb1 { c } => {
-                let mut random = std::mem::replace(&mut self.random, Stream::test(0));
-                let edge = select::ucb1(self.view(node), c, &mut random);
-                self.random = random;
-                edge
-            }
+            Rule::Gumbel => select::gumbel_inner(view, params, scratch),
+            Rule::Ucb1 { c } => select::ucb1(view, c, &mut self.random, scratch),
         }
     }
 
@@ -562,7 +560,10 @@ impl<G: Game> Tree<G> {
     /// with the visits of this search.
     pub(super) fn root_gumbel(&self) -> (Vec<f32>, &[f32], &[u32]) {
         let mut scores = Vec::new();
-        select::gumbel_scores(self.view(ROOT), &self.params, &mut scores);
+        let view = view_of(&self.nodes[0], &self.edges, self.params.draw_score, self.in_flight > 0);
+        let mut logit = vec![0.0; view.prior.len()];
+        select::logits(view.prior, &mut logit);
+        select::gumbel_scores(NodeView { logit: &logit, ..view }, &self.params, &mut scores);
         (scores, &self.root.gumbel, &self.root.new_visits)
     }
 

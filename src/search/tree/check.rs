@@ -8,14 +8,19 @@ impl<G: Game> Tree<G> {
     /// flight too.
     pub(in crate::search) fn check(&self) {
         let Self { nodes, edges, .. } = self;
-        let Edges { prior, visits, q, child, action, flight } = edges;
+        let Edges { prior, logit, visits, q, child, action, flight } = edges;
         let len = edges.len();
         assert!(
-            [prior.len(), visits.len(), q.len(), child.len(), action.len(), flight.len()].iter().all(|&l| l == len)
+            [prior.len(), logit.len(), visits.len(), q.len(), child.len(), action.len(), flight.len()]
+                .iter()
+                .all(|&l| l == len)
         );
+        if self.spoilt {
+            // About to be thrown away.
+            return;
+        }
         let pending = nodes.iter().filter(|node| node.pending).count() as u32;
-        // A leaf that was given up stays open until the tree is thrown away.
-        assert!(pending == self.in_flight || self.spoilt && pending > self.in_flight, "every open leaf has its ticket");
+        assert_eq!(pending, self.in_flight, "every open leaf has its ticket");
         assert!(nodes.len() <= self.params.max_nodes as usize);
         // Each node but the root hangs on exactly one edge, and each span of edges belongs to one node.
         let mut parents = vec![0; nodes.len()];
