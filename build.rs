@@ -11,7 +11,7 @@ fn main() {
     // Set by torch-sys, however it found libtorch: LIBTORCH, LIBTORCH_LIB, LIBTORCH_USE_PYTORCH or /usr.
     let Some(lib) = std::env::var_os("DEP_TCH_LIBTORCH_LIB") else {
         println!(
-            "cargo::error=torch-sys does not say where libtorch is; run `. scripts/setup` in this shell and build again"
+            "cargo::error=torch-sys does not say where libtorch is: run `export LIBTORCH=$(scripts/setup)` and build again"
         );
         return;
     };
@@ -23,7 +23,7 @@ fn main() {
         Some(other) => {
             println!(
                 "cargo::error=the libtorch at {} is {other}, but {TORCH_VERSION} is needed: run `unset LIBTORCH \
-                 LIBTORCH_USE_PYTORCH; . scripts/setup`, which finds or installs the right one, and build again",
+                 LIBTORCH_USE_PYTORCH; export LIBTORCH=$(scripts/setup)`, which finds or installs the right one, and build again",
                 lib.display()
             );
             return;

@@ -1,7 +1,8 @@
 """Finds or installs the native libraries that sparring builds and runs on: libtorch and OpenVINO.
 
 Prints the libtorch folder on stdout, everything for people on stderr. `scripts/setup` calls it; see
-docs/install.md for what it looks at and why. Needs Python 3.7 and nothing outside its standard library,
+docs/install.md for what it looks at and why. With the argument `tensorboard` it does the same for the Python package
+that one test reads event files with; `scripts/test` asks for that. Needs Python 3.7 and nothing outside its standard library,
 besides pip when something has to be downloaded.
 
 Layout of the cache folder, ${XDG_CACHE_HOME:-~/.cache}/sparring, shared by all checkouts of one user:
@@ -9,6 +10,7 @@ Layout of the cache folder, ${XDG_CACHE_HOME:-~/.cache}/sparring, shared by all 
     libtorch-2.13.0-cpu/    lib/ and include/ alone, without CUDA
     libtorch-2.13.0-cuda/   torch/ and nvidia/ as pip unpacks them
     openvino-2026.4.1/      the shared libraries for inference on CPUs
+    tensorboard-2.21.0-*/   a Python package for the tests, with what it needs
     downloads/              wheels on their way; empty after a finished installation
     .lock                   held by the one set-up that installs
     .incoming-*             a folder being filled; renamed when complete, swept by the next installation
@@ -34,6 +36,7 @@ import zipfile
 
 TORCH = "2.13.0"
 OPENVINO = "2026.4.1"
+TENSORBOARD = "2.21.0"
 MARKER = "complete.json"
 GB = 1e9
 
@@ -54,7 +57,7 @@ WHEEL_TAGS += ["--abi=" + abi for abi in ("cp311", "abi3", "none")]
 WHEEL_TAGS += ["--platform=%s_x86_64" % tag for tag in ("manylinux_2_28", "manylinux_2_25", "manylinux_2_17", "manylinux2014")]
 
 # Free space asked for before an installation: wheels, their copy in pip's hands and the unpacked files.
-SPACE = {"cpu": 1.4 * GB, "cuda": 11 * GB, "openvino": 0.5 * GB}
+SPACE = {"cpu": 1.4 * GB, "cuda": 8 * GB, "openvino": 0.5 * GB, "tensorboard": 0.5 * GB}
 
 
 class Trouble(Exception):
@@ -232,19 +235,34 @@ def pip(cache, arguments, what):
     temporary = tempfile.mkdtemp(prefix=".incoming-pip-", dir=cache)
     options = ["--no-cache-dir", "--disable-pip-version-check", "--no-input", "--retries=5", "--timeout=60"]
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    # A user's settings for installing into a Python have no meaning here.
+    settings = dict(os.environ, TMPDIR=temporary, PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0", PIP_ROOT_USER_ACTION="ignore")
+    full = False
     try:
-        done = subprocess.run(
+        # Progress goes to stdout, complaints to stderr; the latter also tell whether the disk was full.
+        running = subprocess.Popen(
             command + arguments[:1] + options + quiet + arguments[1:],
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
-            env=dict(os.environ, TMPDIR=temporary),
+            stderr=subprocess.PIPE,
+            env=settings,
         )
+        try:
+            for line in running.stderr:
+                full = full or b"No space left" in line or b"quota exceeded" in line
+                sys.stderr.buffer.write(line)
+                sys.stderr.buffer.flush()
+        except BaseException:
+            running.terminate()
+            raise
+        finally:
+            running.wait()
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    if done.returncode != 0:
-        free = shutil.disk_usage(cache).free
-        if free < 0.1 * GB:
-            raise no_space(cache, "%.2f GB are free" % (free / GB))
+    if full:
+        shutil.rmtree(os.path.join(cache, "downloads"), ignore_errors=True)
+        raise no_space(cache, "pip's message is above")
+    if running.returncode != 0:
         raise Trouble(
             "pip could not get %s (its message is above): check the network and the package index that pip uses, "
             "then start again" % what
@@ -364,7 +382,7 @@ def finish(cache, folder, final):
     listed = {}
     for at, _, names in os.walk(folder):
         for name in names:
-            if re.search(r"\.(so|dylib)\b", name) or name in ("torch.h", "build-version"):
+            if re.search(r"\.(so|dylib)\b", name) or name in ("torch.h", "build-version", "event_accumulator.py"):
                 path = os.path.join(at, name)
                 listed[os.path.relpath(path, folder)] = os.stat(path).st_size
     os.chmod(folder, 0o755)
@@ -485,8 +503,38 @@ def openvino():
                 file.write("The last try to install OpenVINO failed; remove this file to try again before a day has passed.\n")
 
 
+def tensorboard():
+    """A folder to put on PYTHONPATH for the package tensorboard, or None when it cannot be had."""
+    spec = importlib.util.find_spec("tensorboard")
+    if spec and spec.submodule_search_locations:
+        return os.path.dirname(list(spec.submodule_search_locations)[0])
+    cache = cache_folder()
+    tag = "%s-py%d.%d-%s-%s" % ((TENSORBOARD,) + sys.version_info[:2] + (sys.platform, platform.machine()))
+    final = os.path.join(cache, "tensorboard-" + tag)
+    if is_complete(final):
+        return final
+    try:
+        with locked(cache):
+            if is_complete(final):
+                return final
+
+            def fill(folder):
+                say("downloading tensorboard %s for the tests" % TENSORBOARD)
+                install = ["install", "--target=" + folder, "--no-compile", "--only-binary=:all:"]
+                pip(cache, install + ["tensorboard==" + TENSORBOARD], "tensorboard " + TENSORBOARD)
+
+            install(cache, final, "tensorboard", fill)
+    except Trouble as trouble:
+        say("the test that reads event files with tensorboard will be skipped: %s" % trouble)
+        return None
+    return final
+
+
 def main():
     try:
+        if sys.argv[1:] == ["tensorboard"]:
+            print(tensorboard() or "")
+            return 0
         root = libtorch()
         openvino()
     except Trouble as trouble:

@@ -2,7 +2,7 @@
 //! recorded sequences of moves where a folder of them is given.
 
 use sparring::game::perft::{divide, perft};
-use sparring::game::{Action, End, EndReason, Game, Outcome, Player, legal_list};
+use sparring::game::{End, EndReason, Game, Outcome, Player, legal_list};
 use sparring::games::connect4::ConnectFour;
 use sparring::games::othello::Othello;
 use sparring::games::tictactoe::TicTacToe;
@@ -97,75 +97,51 @@ fn uttt_sends_to_the_board_of_the_cell() {
 
 #[test]
 fn uttt_choice_is_free_when_sent_to_a_won_board() {
-    // x wins board 1 by its left column; o is then sent to it.
-    let mut state = Uttt.startpos();
-    play_all(&Uttt, &mut state, &["a1", "b1", "d1", "b2", "d4", "a4", "a2", "a5", "a7", "c7", "g1", "a8", "a6"]);
-    assert_eq!(Uttt.ply(&state), 13);
-    // That was a6 in board 4, place 7; now somebody must be sent to board 1 after it is won.
-    play_all(&Uttt, &mut state, &["c9", "g7", "b3", "d7", "c3", "i9"]);
-    let text = Uttt.state_text(&state);
-    assert!(text.ends_with(" o 9"), "{text}");
-    let won = position(&Uttt, "xoo6/xo7/x8/9/9/9/9/9/9 o -");
-    assert!(
-        moves(&Uttt, &won).iter().all(|text| !["a", "b", "c"].contains(&&text[..1]) || !"123".contains(&text[1..]))
-    );
-    assert_eq!(moves(&Uttt, &won).len(), 72);
+    let mut state = position(&Uttt, "xo7/x6o1/x5o2/9/9/9/9/9/9 x 5");
+    play_all(&Uttt, &mut state, &["d4"]);
+    assert_eq!(Uttt.state_text(&state), "xo7/x6o1/x5o2/3x5/9/9/9/9/9 o -");
+    // All free cells but those of the won board.
+    let moves = moves(&Uttt, &state);
+    assert_eq!(moves.len(), 69);
+    assert!(moves.iter().all(|text| !["c1", "b2", "c2", "b3", "c3"].contains(&text.as_str())));
 }
 
 #[test]
 fn uttt_choice_is_free_when_sent_to_a_drawn_board() {
-    // Board 1 is full without a line; o has just played place 1 of board 5.
-    let state = position(&Uttt, "xox6/xoo6/oxx6/3o5/9/9/9/9/9 x -");
+    let mut state = position(&Uttt, "xox6/xoo6/oxx6/9/9/9/9/9/9 o 9");
+    play_all(&Uttt, &mut state, &["g7"]);
+    assert_eq!(Uttt.state_text(&state), "xox6/xoo6/oxx6/9/9/9/6o2/9/9 x -");
     assert_eq!(moves(&Uttt, &state).len(), 71);
     assert_eq!(Uttt.end(&state), None);
 }
 
 #[test]
+fn uttt_a_move_can_send_to_the_board_it_is_in_and_so_decides() {
+    // x wins board 1 by its first cell, which sends o to that very board: a free choice.
+    let mut state = position(&Uttt, "3o2o2/x8/x8/9/9/9/9/9/9 x 1");
+    play_all(&Uttt, &mut state, &["a1"]);
+    assert_eq!(Uttt.state_text(&state), "x2o2o2/x8/x8/9/9/9/9/9/9 o -");
+}
+
+#[test]
 fn uttt_three_won_boards_in_line_end_the_game_at_once() {
-    let before = "xxxoo4/oo7/9/xxxoo4/9/9/xx7/9/9 x 7";
-    let mut state = position(&Uttt, before);
+    let mut state = position(&Uttt, "xxxoo2o1/oo7/6o2/xxx6/oo7/9/xx7/9/9 x 7");
     play_all(&Uttt, &mut state, &["c7"]);
     assert_eq!(Uttt.end(&state), end(Outcome::Win(Player::First)));
     assert_eq!(moves(&Uttt, &state), Vec::<String>::new());
-    assert_eq!(Uttt.state_text(&state), "xxxoo4/oo7/9/xxxoo4/9/9/xxx6/9/9 o -");
+    assert_eq!(Uttt.state_text(&state), "xxxoo2o1/oo7/6o2/xxx6/oo7/9/xxx6/9/9 o -");
 }
 
 #[test]
 fn uttt_is_drawn_when_no_board_is_undecided_and_nobody_has_a_line() {
-    // Small boards by result: x o x / x o o / o x d with the ninth drawn by the last move.
-    let x = ["xxx", "oo1", "1o1"];
-    let o = ["ooo", "xx1", "1x1"];
-    let last = ["xox", "xoo", "oxx"];
-    let rows: Vec<String> = [[x, o, x], [x, o, o], [o, x, last]]
-        .iter()
-        .flat_map(|boards| (0..3).map(|row| boards.map(|board| board[row]).concat()))
-        .collect();
-    let full = rows.join("/");
-    let counts = ['x', 'o'].map(|sign| full.matches(sign).count());
-    let side = if counts[0] == counts[1] { 'x' } else { 'o' };
-    let merged = merge_runs(&full);
-    let state = position(&Uttt, &format!("{merged} {side} -"));
+    // By result the boards are x o x / x o o / o x and one still undecided, which x fills without a line.
+    let text = "xxxoooxxx/oo1xx1oo1/1o2x2o1/xxxoooooo/oo1xx1xx1/1o2x2x1/oooxxxxox/xx1oo1xoo/1x2o1ox1 x -";
+    let mut state = position(&Uttt, text);
+    assert_eq!(Uttt.end(&state), None);
+    assert_eq!(moves(&Uttt, &state), ["i9"]);
+    play_all(&Uttt, &mut state, &["i9"]);
     assert_eq!(Uttt.end(&state), end(Outcome::Draw));
     assert!(moves(&Uttt, &state).is_empty());
-}
-
-/// Adds up neighbouring digits of a hand-made board.
-fn merge_runs(board: &str) -> String {
-    let mut text = String::new();
-    let mut run = 0;
-    for sign in board.chars().chain(['/']) {
-        if let Some(digit) = sign.to_digit(10) {
-            run += digit;
-            continue;
-        }
-        if run > 0 {
-            text += &run.to_string();
-            run = 0;
-        }
-        text.push(sign);
-    }
-    text.pop();
-    text
 }
 
 #[test]
@@ -217,35 +193,178 @@ fn connect4_full_board_is_drawn() {
 #[test]
 fn othello_passes_only_when_it_must() {
     let game = Othello::new(4).unwrap();
-    // x has nothing to turn, o can take b1: x passes and o is to move on the same board.
-    let mut state = position(&game, "4/1xx1/1xx1/1o2 o");
-    assert!(!moves(&game, &state).contains(&"pass".to_owned()));
-    state = position(&game, "2o1/1ox1/1xx1/1o2 x");
-    assert!(!moves(&game, &state).is_empty());
-    let mut state = position(&game, "oooo/ooo1/oox1/oox1 o");
-    play_all(&game, &mut state, &["d4"]);
-    let text = game.state_text(&state);
-    if game.end(&state).is_none() && moves(&game, &state) == ["pass"] {
-        play_all(&game, &mut state, &["pass"]);
-        assert_ne!(game.state_text(&state), text);
-    }
+    let mut state = game.startpos();
+    play_all(&game, &mut state, &["d3", "d2", "b1", "d4"]);
+    assert_eq!(game.state_text(&state), "1x2/1xxo/1xxo/3o x");
+    assert_eq!(moves(&game, &state), ["pass"]);
+    assert_eq!(game.end(&state), None);
+    play_all(&game, &mut state, &["pass"]);
+    assert_eq!(game.state_text(&state), "1x2/1xxo/1xxo/3o o");
+    assert_eq!(moves(&game, &state), ["a1", "a2", "a3", "b4"]);
+    assert_eq!(game.ply(&state), 5);
 }
 
 #[test]
 fn othello_is_over_when_neither_can_move_even_with_free_cells() {
     let game = Othello::new(4).unwrap();
-    // x has no disc left.
-    let state = position(&game, "4/1oo1/1oo1/1o2 x");
-    assert_eq!(game.end(&state), end(Outcome::Win(Player::Second)));
+    let mut state = game.startpos();
+    play_all(&game, &mut state, &["a2", "a3", "a4", "a1", "c1", "pass", "d4"]);
+    assert_eq!(game.state_text(&state), "o1x1/xxx1/xxx1/x2x o");
+    assert_eq!(game.end(&state), end(Outcome::Win(Player::First)));
     assert!(moves(&game, &state).is_empty());
-    assert_eq!(position(&game, "xxoo/xxoo/xxoo/xxoo x").pipe(|s| game.end(&s)), end(Outcome::Draw));
+    // One player has no disc left; a full board with as many of each.
+    assert_eq!(game.end(&position(&game, "4/1oo1/1oo1/1o2 x")), end(Outcome::Win(Player::Second)));
+    assert_eq!(game.end(&position(&game, "xxoo/xxoo/xxoo/xxoo x")), end(Outcome::Draw));
 }
 
-/// Calls `f` on a value; reads better at the end of a chain.
-trait Pipe: Sized {
-    fn pipe<T>(self, f: impl FnOnce(Self) -> T) -> T {
-        f(self)
+/// The discs that `sign` turns by a move on `at`, found by walking along each line.
+fn turned_plainly(board: &[Vec<char>], sign: char, at: (usize, usize)) -> Vec<(usize, usize)> {
+    let cell = |(column, row): (isize, isize)| {
+        let get = |at: isize| usize::try_from(at).ok();
+        get(column).zip(get(row)).and_then(|(column, row)| board.get(column)?.get(row).copied())
+    };
+    let mut turned = Vec::new();
+    if board[at.0][at.1] != '.' {
+        return turned;
+    }
+    for (dc, dr) in (-1..=1).flat_map(|dc| (-1..=1).map(move |dr| (dc, dr))).filter(|&step| step != (0, 0)) {
+        let place = |n: isize| (at.0 as isize + n * dc, at.1 as isize + n * dr);
+        let run = (1..).take_while(|&n| cell(place(n)).is_some_and(|found| found != '.' && found != sign)).count();
+        if cell(place(run as isize + 1)) == Some(sign) {
+            turned.extend((1..=run as isize).map(|n| (place(n).0 as usize, place(n).1 as usize)));
+        }
+    }
+    turned
+}
+
+#[test]
+fn othello_agrees_with_plain_rules_on_every_size() {
+    for size in [4, 6, 8, 10] {
+        let game = Othello::new(size).unwrap();
+        let cells = || (0..size * size).map(|index| (index / size, index % size));
+        let text = |(column, row): (usize, usize)| format!("{}{}", char::from(b'a' + column as u8), row + 1);
+        for seed in 0..30 {
+            let mut random = Stream::test(seed);
+            let mut state = game.startpos();
+            let mut board = vec![vec!['.'; size]; size];
+            let (low, high) = (size / 2 - 1, size / 2);
+            (board[low][low], board[high][high], board[low][high], board[high][low]) = ('o', 'o', 'x', 'x');
+            let (mut mover, mut other) = ('x', 'o');
+            loop {
+                let moves_of =
+                    |sign| cells().filter(|&at| !turned_plainly(&board, sign, at).is_empty()).collect::<Vec<_>>();
+                let mut expected: Vec<String> = moves_of(mover).into_iter().map(text).collect();
+                if expected.is_empty() && !moves_of(other).is_empty() {
+                    expected.push("pass".to_owned());
+                }
+                assert_eq!(moves(&game, &state), expected, "{}", game.state_text(&state));
+                if expected.is_empty() {
+                    let [x, o] = ['x', 'o'].map(|sign| board.iter().flatten().filter(|&&found| found == sign).count());
+                    let outcome = match x.cmp(&o) {
+                        std::cmp::Ordering::Greater => Outcome::Win(Player::First),
+                        std::cmp::Ordering::Equal => Outcome::Draw,
+                        std::cmp::Ordering::Less => Outcome::Win(Player::Second),
+                    };
+                    assert_eq!(game.end(&state), end(outcome));
+                    break;
+                }
+                let choice = &expected[random.below(expected.len())];
+                if let Some(at) = cells().find(|&at| text(at) == *choice) {
+                    for (column, row) in turned_plainly(&board, mover, at) {
+                        board[column][row] = mover;
+                    }
+                    board[at.0][at.1] = mover;
+                }
+                play_all(&game, &mut state, &[choice]);
+                (mover, other) = (other, mover);
+            }
+        }
     }
 }
 
-impl<T> Pipe for T {}
+/// One line of a file of vectors.
+#[derive(serde::Deserialize)]
+struct Vector {
+    moves: Vec<String>,
+    p1turn: bool,
+    /// Sorted as plain text.
+    legal: Vec<String>,
+    result: String,
+}
+
+/// One entry of a table of counts.
+#[derive(serde::Deserialize)]
+struct Counts {
+    moves: Vec<String>,
+    counts: Vec<u64>,
+}
+
+/// Plays vectors and counts; the answer is how many of each were checked.
+struct Replay<'a>(&'a [Vector], &'a [Counts]);
+
+impl GameVisitor for Replay<'_> {
+    type Output = [usize; 2];
+
+    fn visit<G: Game>(self, game: G) -> [usize; 2] {
+        let reach = |moves: &[String]| {
+            let mut state = game.startpos();
+            play_all(&game, &mut state, &moves.iter().map(String::as_str).collect::<Vec<_>>());
+            state
+        };
+        for vector in self.0 {
+            let state = reach(&vector.moves);
+            let mut legal = moves(&game, &state);
+            legal.sort();
+            assert_eq!(legal, vector.legal, "{}", game.state_text(&state));
+            let result = match game.end(&state).map(|end| end.outcome) {
+                None => "none",
+                Some(Outcome::Win(Player::First)) => "p1win",
+                Some(Outcome::Win(Player::Second)) => "p2win",
+                Some(Outcome::Draw) => "draw",
+            };
+            assert_eq!(result, vector.result, "{}", game.state_text(&state));
+            if result == "none" {
+                assert_eq!(game.to_move(&state) == Player::First, vector.p1turn, "{}", game.state_text(&state));
+            }
+        }
+        for entry in self.1 {
+            let state = reach(&entry.moves);
+            for (index, &count) in entry.counts.iter().enumerate().filter(|&(_, &count)| count <= 5_000_000) {
+                assert_eq!(perft(&game, &state, index + 1), count, "{} depth {}", game.state_text(&state), index + 1);
+            }
+        }
+        [self.0.len(), self.1.len()]
+    }
+}
+
+/// Replays `GAME.jsonl`, `GAME_*.jsonl` and `perft.json` of the folder that `SPARRING_VECTORS` names.
+#[test]
+fn vectors_of_the_folder_named_by_the_environment() {
+    let Some(folder) = std::env::var_os("SPARRING_VECTORS").map(std::path::PathBuf::from) else {
+        println!("skipped: SPARRING_VECTORS names no folder of vectors");
+        return;
+    };
+    let table: serde_json::Value = std::fs::read(folder.join("perft.json"))
+        .map_or(serde_json::Value::Null, |text| serde_json::from_slice(&text).unwrap());
+    let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut total = 0;
+    for &name in NAMES {
+        let mut vectors = Vec::new();
+        for path in &files {
+            let stem = path.file_stem().unwrap().to_string_lossy();
+            if path.extension().is_some_and(|e| e == "jsonl") && (stem == name || stem.starts_with(&format!("{name}_")))
+            {
+                let lines = std::fs::read_to_string(path).unwrap();
+                vectors.extend(lines.lines().map(|line| serde_json::from_str::<Vector>(line).unwrap()));
+            }
+        }
+        let counts: Vec<Counts> = match table.get(name) {
+            Some(entries) => serde_json::from_value(entries.clone()).unwrap(),
+            None => Vec::new(),
+        };
+        let checked = dispatch(name, Replay(&vectors, &counts)).unwrap();
+        println!("{name}: {} vectors, {} tables of counts", checked[0], checked[1]);
+        total += checked[0] + checked[1];
+    }
+    assert!(total > 0, "{} holds no vectors of any game", folder.display());
+}

@@ -1,8 +1,110 @@
 //! The command line: one thin file for each verb, no logic.
 
+mod bench;
+mod config;
+mod doctor_verb;
+mod inspect;
+mod perft;
+mod pit;
+mod train;
+mod ugi;
+
+pub mod doctor;
+
+use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Runs the command line; the exit code is 0 done, 1 failed, 2 wrong command line, 130 interrupted.
+use clap::{Parser, Subcommand};
+
+use crate::run::stop::INTERRUPTED;
+
+/// How a verb ended without success.
+#[derive(Debug)]
+pub enum Failure {
+    /// It failed; one message says why and what to do. Exit code 1.
+    Failed(String),
+    /// The command line or config is wrong. Exit code 2.
+    Usage(String),
+    /// It was interrupted, its state is saved. Exit code 130.
+    Interrupted,
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// What a verb comes to.
+pub type Outcome = Result<(), Failure>;
+
+#[derive(Parser)]
+#[command(name = "sparring", version, about = "Trains agents for two-player board games by self-play alone")]
+#[command(after_help = "Exit codes: 0 done, 1 failed, 2 wrong command line or config, 130 interrupted (state saved).")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Train(train::Train),
+    Pit(pit::Pit),
+    Ugi(ugi::Ugi),
+    Perft(perft::Perft),
+    /// List the games with their options
+    Games,
+    Config(config::Config),
+    Inspect(inspect::Inspect),
+    Bench(bench::Bench),
+    Doctor(doctor_verb::Doctor),
+}
+
+/// Runs the command line.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are results; clap writes them to stdout and everything else to stderr.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            return match error.print() {
+                Ok(()) => ExitCode::from(code),
+                Err(_) => ExitCode::FAILURE,
+            };
+        }
+    };
+    let outcome = match arguments.verb {
+        Verb::Train(verb) => verb.run(),
+        Verb::Pit(verb) => verb.run(),
+        Verb::Ugi(verb) => verb.run(),
+        Verb::Perft(verb) => verb.run(),
+        Verb::Games => perft::list_games(),
+        Verb::Config(verb) => verb.run(),
+        Verb::Inspect(verb) => verb.run(),
+        Verb::Bench(verb) => verb.run(),
+        Verb::Doctor(verb) => verb.run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Failed(message)) => complain(&message, 1),
+        Err(Failure::Usage(message)) => complain(&message, 2),
+        Err(Failure::Interrupted) => ExitCode::from(INTERRUPTED as u8),
+    }
+}
+
+/// Tells stderr; nobody is left to tell when that fails too.
+fn complain(message: &str, code: u8) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "error: {message}");
+    ExitCode::from(code)
+}
+
+/// Writes a result to stdout. A reader that has gone away (`| head`) is no failure.
+fn print(text: &str) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Failed(format!("the output cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

@@ -9,6 +9,8 @@ mod rollout;
 mod symmetry;
 #[cfg(test)]
 pub(crate) mod testgame;
+#[cfg(test)]
+mod testleaves;
 mod uniform;
 
 pub use cache::{CacheStats, Cached, EvalCache};

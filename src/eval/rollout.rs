@@ -58,7 +58,8 @@ impl<G: Game> Evaluator<G> for Rollout<G> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testgame::{Pairs, leaves_of, random_states};
+    use super::super::testgame::Pairs;
+    use super::super::testleaves::{leaves_of, random_states};
     use super::*;
 
     #[test]

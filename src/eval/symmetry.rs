@@ -98,7 +98,8 @@ impl<G: Game, E: Evaluator<G>> Evaluator<G> for Symmetrized<G, E> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testgame::{Pairs, leaves_of, random_states};
+    use super::super::testgame::Pairs;
+    use super::super::testleaves::{leaves_of, random_states};
     use super::super::{HashEval, WdlPov};
     use super::*;
 

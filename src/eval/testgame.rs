@@ -1,9 +1,6 @@
 //! A small game for tests: players move twice in a row, and every symmetry of the square holds.
 
-use super::Leaves;
-use crate::game::{
-    Action, End, EndReason, Game, OptionInfo, Outcome, PlaneShape, Player, PolicyShape, TextError, legal_list,
-};
+use crate::game::{Action, End, EndReason, Game, OptionInfo, Outcome, PlaneShape, Player, PolicyShape, TextError};
 use crate::util::rng::Stream;
 
 /// Three in a row on 4x4: the first player sets one stone, then each sets two in turn.
@@ -84,7 +81,7 @@ impl Game for Pairs {
 
     fn to_move(&self, state: &Stones) -> Player {
         // Plies 0 | 1 2 | 3 4 | ...
-        if self.ply(state).div_ceil(2) % 2 == 0 { Player::First } else { Player::Second }
+        if self.ply(state).div_ceil(2).is_multiple_of(2) { Player::First } else { Player::Second }
     }
 
     fn end(&self, state: &Stones) -> Option<End> {
@@ -181,34 +178,6 @@ impl Game for Pairs {
     fn player_names(&self) -> [&'static str; 2] {
         ["x", "o"]
     }
-}
-
-/// `count` positions of random games that go on.
-pub fn random_states(game: &Pairs, seed: u64, count: usize) -> Vec<Stones> {
-    let mut stream = Stream::test(seed);
-    let mut states = Vec::new();
-    while states.len() < count {
-        let mut state = game.startpos();
-        for _ in 0..stream.below(10) {
-            if game.end(&state).is_none() {
-                let action = game.random_action(&state, &mut stream, &mut Vec::new());
-                game.play(&mut state, action);
-            }
-        }
-        if game.end(&state).is_none() {
-            states.push(state);
-        }
-    }
-    states
-}
-
-/// The positions as leaves.
-pub fn leaves_of(game: &Pairs, states: &[Stones]) -> Leaves<Pairs> {
-    let mut leaves = Leaves::default();
-    for state in states {
-        leaves.push(state, &legal_list(game, state));
-    }
-    leaves
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 pub mod bits;
 pub mod grid;
+pub mod laws;
 mod options;
 pub mod perft;
 #[cfg(test)]
@@ -137,14 +138,16 @@ pub struct OptionInfo {
 /// A value of the implementing type is a game *with its options* (`othello:size=6`); positions are
 /// its [`State`](Game::State)s. Shapes and counts are methods because they may depend on options.
 ///
-/// Laws (checked for every registered game by [`laws`](self) tests):
+/// Laws (checked for every registered game, and for yours with [`laws::check_all`]):
 /// - a state without an [`end`](Game::end) has at least one legal move, a state with one has none;
-/// - legal moves are unique, below `action_count`, and in notation order (ascending move text);
+/// - legal moves are unique, below `action_count`, and in notation order (ascending move text, numbers in it
+///   compared as such: `a2` before `a10`; see [`laws::notation_order`]);
 /// - the text forms of states and moves round-trip;
 /// - `play` then `map_state` equals `map_state` then `play` of the mapped move, for each symmetry;
 ///   legal sets, ends, encodings and policy indices commute with symmetries in the same way;
-/// - two states of equal [`key`](Game::key) have equal encodings, legal lists and movers, and states of
-///   different keys have different encodings;
+/// - two states of equal [`key`](Game::key) have equal encodings and legal lists, and states of different keys
+///   have different encodings. Their movers may differ: an encoding is from the mover's point of view, so a
+///   position and the same with colours and mover exchanged can share one evaluation;
 /// - no assumption is made anywhere that players alternate: the mover is read from the state.
 pub trait Game: Clone + Debug + Send + Sync + 'static {
     /// A position with the history that the rules need (repetition). Equality compares everything that

@@ -9,7 +9,10 @@ pub mod connect4;
 pub mod othello;
 pub mod tictactoe;
 pub mod uttt;
-// pub mod zener;
+pub mod zener;
+
+/// Options of a game as text: name and value of each.
+pub type OptionTexts = Vec<(String, String)>;
 
 /// Something to do with a game whose type is only known by name at run time.
 pub trait GameVisitor {
@@ -48,7 +51,7 @@ registry! {
     connect4::ConnectFour,
     othello::Othello,
     uttt::Uttt,
-    // zener::Zener,
+    zener::Zener,
 }
 
 /// Hands the game that `spec` names to `visitor`: `NAME`, or `NAME:OPTION=VALUE,OPTION=VALUE`.
@@ -64,7 +67,7 @@ pub fn dispatch<V: GameVisitor>(spec: &str, visitor: V) -> Result<V::Output, Gam
 ///
 /// # Errors
 /// When a part behind the colon is not of the form `OPTION=VALUE`.
-pub fn parse_spec(spec: &str) -> Result<(&str, Vec<(String, String)>), GameNameError> {
+pub fn parse_spec(spec: &str) -> Result<(&str, OptionTexts), GameNameError> {
     let Some((name, rest)) = spec.split_once(':') else {
         return Ok((spec, Vec::new()));
     };

@@ -1,7 +1,6 @@
 //! Othello on 4x4 to 10x10 boards.
 
 use std::hash::{Hash, Hasher};
-use std::ops::{BitAnd, BitOr, Not, Shl, Shr};
 
 use crate::game::bits::{nth_one_wide, ones_wide};
 use crate::game::{
@@ -9,6 +8,10 @@ use crate::game::{
     option_values,
 };
 use crate::util::rng::Stream;
+
+mod lines;
+
+use lines::Board;
 
 const SIGNS: [char; 2] = ['x', 'o'];
 const PASS: &str = "pass";
@@ -51,110 +54,6 @@ impl Eq for State {}
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         (self.discs, self.to_move).hash(hasher);
-    }
-}
-
-/// A bitboard: 64 bits where they suffice, which is much faster than 128.
-trait Word:
-    Copy
-    + BitAnd<Output = Self>
-    + BitOr<Output = Self>
-    + Not<Output = Self>
-    + Shl<usize, Output = Self>
-    + Shr<usize, Output = Self>
-{
-    fn narrow(wide: u128) -> Self;
-    fn widen(self) -> u128;
-}
-
-impl Word for u64 {
-    #[inline(always)]
-    fn narrow(wide: u128) -> Self {
-        wide as u64
-    }
-
-    #[inline(always)]
-    fn widen(self) -> u128 {
-        u128::from(self)
-    }
-}
-
-impl Word for u128 {
-    #[inline(always)]
-    fn narrow(wide: u128) -> Self {
-        wide
-    }
-
-    #[inline(always)]
-    fn widen(self) -> u128 {
-        self
-    }
-}
-
-/// Masks of an `N` x `N` board.
-struct Board<const N: usize>;
-
-impl<const N: usize> Board<N> {
-    const ALL: u128 = (1 << (N * N)) - 1;
-    /// All cells but the first and the last row. A disc in those is never turned along a line that changes
-    /// the row, so lines masked with this cannot run round from one column into the next.
-    const INNER: u128 = {
-        let (mut mask, mut column) = (0, 0);
-        while column < N {
-            mask |= ((1 << (N - 2)) - 1) << (column * N + 1);
-            column += 1;
-        }
-        mask
-    };
-    /// Distance between neighbours along each line, and the cells a turned disc can have on it.
-    const LINES: [(usize, u128); 4] = [(N, Self::ALL), (1, Self::INNER), (N - 1, Self::INNER), (N + 1, Self::INNER)];
-
-    /// The cells that a run of `through` cells joins to `from` in both directions of each line: entry `2 * line`
-    /// upwards, `2 * line + 1` downwards. A run has at most `N - 2` cells.
-    #[inline(always)]
-    fn runs<W: Word>(from: W, through: W) -> [W; 8] {
-        let mut runs = [from; 8];
-        for (line, (step, mask)) in Self::LINES.into_iter().enumerate() {
-            let through = through & W::narrow(mask);
-            let (mut up, mut down) = (through & (from << step), through & (from >> step));
-            for _ in 0..N - 3 {
-                up = up | (through & (up << step));
-                down = down | (through & (down >> step));
-            }
-            runs[2 * line] = up;
-            runs[2 * line + 1] = down;
-        }
-        runs
-    }
-
-    /// Where the owner of `own` can place a disc.
-    #[inline(always)]
-    fn places<W: Word>(own: u128, other: u128) -> u128 {
-        let (own, other) = (W::narrow(own), W::narrow(other));
-        let runs = Self::runs(own, other);
-        let mut ends = W::narrow(0);
-        for (line, (step, _)) in Self::LINES.into_iter().enumerate() {
-            ends = ends | (runs[2 * line] << step) | (runs[2 * line + 1] >> step);
-        }
-        (ends & !(own | other) & W::narrow(Self::ALL)).widen()
-    }
-
-    /// The discs of `other` that a disc of `own` placed at `cell` turns.
-    #[inline(always)]
-    fn turned<W: Word>(own: u128, other: u128, cell: usize) -> u128 {
-        let (own, other) = (W::narrow(own), W::narrow(other));
-        let runs = Self::runs(W::narrow(1) << cell, other);
-        let mut turned = W::narrow(0);
-        for (line, (step, _)) in Self::LINES.into_iter().enumerate() {
-            let (up, down) = (runs[2 * line], runs[2 * line + 1]);
-            if ((up << step) & own).widen() != 0 {
-                turned = turned | up;
-            }
-            if ((down >> step) & own).widen() != 0 {
-                turned = turned | down;
-            }
-        }
-        turned.widen()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::game::bits::{THREE_IN_LINE, nth_one, ones};
 use crate::game::{
-    Action, End, EndReason, Game, OptionInfo, Outcome, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
+    Action, End, EndReason, Game, OptionInfo, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
 };
 use crate::util::rng::Stream;
 

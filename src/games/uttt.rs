@@ -6,6 +6,8 @@ use crate::game::{
 };
 use crate::util::rng::Stream;
 
+mod fen;
+
 /// Rows and columns of the whole grid.
 const SIZE: usize = 9;
 const CELLS: usize = SIZE * SIZE;
@@ -114,6 +116,20 @@ fn has_line(cells: u32) -> bool {
     THREE_IN_LINE[(cells & BOARD) as usize]
 }
 
+/// Counts `n` (less than their sum) through `counts`: the board, and the number within it. Without branches
+/// that depend on the numbers, as those are random.
+#[inline(always)]
+fn pick(counts: &[u32; 9], n: usize) -> (usize, usize) {
+    let n = n as u32;
+    let (mut board, mut before, mut sum) = (0, 0, 0);
+    for count in counts {
+        sum += count;
+        board += usize::from(sum <= n);
+        before = if sum <= n { sum } else { before };
+    }
+    (board.min(8), (n - before) as usize)
+}
+
 impl State {
     const START: Self =
         Self { stones: [0; 9], won: 0, open: BOARD, target: FREE, ply: 0, to_move: Player::First, outcome: None };
@@ -170,13 +186,8 @@ impl State {
         for (board, count) in counts.iter_mut().enumerate() {
             *count = self.free(board).count_ones() * (self.open >> board & 1);
         }
-        let mut left = random.below(counts.iter().sum::<u32>() as usize) as u32;
-        let mut board = 0;
-        while left >= counts[board] {
-            left -= counts[board];
-            board += 1;
-        }
-        (board, NTH_CELL[self.free(board) as usize][left as usize].into())
+        let (board, nth) = pick(&counts, random.below(counts.iter().sum::<u32>() as usize));
+        (board, NTH_CELL[self.free(board) as usize][nth].into())
     }
 
     fn sign(&self, column: usize, row: usize) -> Option<char> {
@@ -287,14 +298,58 @@ impl Game for Uttt {
         Action(JOIN[9 * board + cell].into())
     }
 
+    /// The same as move by move, on less: a decided board is kept as one without free cells, so that a
+    /// target without any means a free choice, and no free cell at all a draw.
     fn playout(&self, state: &mut State, random: &mut Stream, _: &mut Vec<Action>) -> End {
-        loop {
-            if let Some(outcome) = state.outcome {
-                return End { outcome, reason: EndReason::Rules };
-            }
-            let (board, cell) = state.random_cell(random);
-            state.put(board, cell);
+        if let Some(end) = self.end(state) {
+            return end;
         }
+        let mut stones = Player::BOTH.map(|player| state.stones.map(|stones| part(stones, player)));
+        let mut won = Player::BOTH.map(|player| part(state.won, player));
+        let mut free: [u32; 9] =
+            std::array::from_fn(|board| if state.open >> board & 1 == 1 { state.free(board) } else { 0 });
+        let mut mover = state.to_move.index();
+        let mut board = if state.target == FREE { usize::MAX } else { state.target.into() };
+        let outcome = loop {
+            let mut cells = free.get(board).copied().unwrap_or(0);
+            let nth;
+            if cells != 0 {
+                nth = random.below(cells.count_ones() as usize);
+            } else {
+                let counts = free.map(u32::count_ones);
+                let total: u32 = counts.iter().sum();
+                if total == 0 {
+                    break Outcome::Draw;
+                }
+                (board, nth) = pick(&counts, random.below(total as usize));
+                cells = free[board];
+            }
+            let cell = usize::from(NTH_CELL[cells as usize & 511][nth & 15]);
+            let own = stones[mover][board] | 1 << cell;
+            stones[mover][board] = own;
+            free[board] = cells & !(1 << cell);
+            if has_line(own) {
+                free[board] = 0;
+                won[mover] |= 1 << board;
+                if has_line(won[mover]) {
+                    break Outcome::Win(Player::BOTH[mover]);
+                }
+            }
+            mover ^= 1;
+            board = cell;
+        };
+        // A win leaves the loop before the turn passes on, a draw after it.
+        let last = if outcome == Outcome::Draw { mover ^ 1 } else { mover };
+        *state = State {
+            stones: std::array::from_fn(|board| stones[0][board] | stones[1][board] << 9),
+            won: won[0] | won[1] << 9,
+            open: (0..9).filter(|&board| free[board] != 0).fold(0, |open, board| open | 1 << board),
+            target: FREE,
+            ply: stones.as_flattened().iter().map(|cells| cells.count_ones() as u8).sum(),
+            to_move: Player::BOTH[last].other(),
+            outcome: Some(outcome),
+        };
+        End { outcome, reason: EndReason::Rules }
     }
 
     fn key(&self, state: &State) -> [u64; 3] {
@@ -373,12 +428,7 @@ impl Game for Uttt {
     }
 
     fn state_text(&self, state: &State) -> String {
-        let board = grid::rows_text(SIZE, SIZE, |row, column| state.sign(column, row));
-        let target = match state.target {
-            FREE => "-".to_owned(),
-            board => (transposed(board.into()) + 1).to_string(),
-        };
-        format!("{board} {} {target}", SIGNS[state.to_move.index()])
+        fen::write(state)
     }
 
     /// Refused as impossible are: counts of x and o that do not fit the side to move; lines in one small board
@@ -386,33 +436,7 @@ impl Game for Uttt {
     /// positions that no last move explains, which must have been made in an undecided board of a game that
     /// went on, and have sent the opponent where the last field says.
     fn parse_state(&self, text: &str) -> Result<State, TextError> {
-        let [board, side, target] = grid::fields(text, ["board", "side to move", "small board to play in"])?;
-        let mut state = State::START;
-        for (index, cell) in grid::parse_rows(board, SIZE, SIZE, &SIGNS)?.into_iter().enumerate() {
-            if let Some(player) = cell {
-                let (small, cell) = SPLIT[SIZE * (index % SIZE) + index / SIZE];
-                state.stones[usize::from(small)] |= 1 << (usize::from(cell) + 9 * player);
-            }
-        }
-        state.to_move = grid::parse_side(side, SIGNS)?;
-        let counts = Player::BOTH.map(|player| state.stones.iter().map(|&s| part(s, player).count_ones()).sum());
-        grid::check_counts(counts, state.to_move)?;
-        state.ply = (counts[0] + counts[1]) as u8;
-        state.settle().map_err(|small| {
-            TextError::new(format!("board: both players have a line in small board {}", transposed(small) + 1))
-        })?;
-        state.target = parse_target(target)?;
-        state.check_target()?;
-        if state.ply > 0 && !state.has_last_move() {
-            return Err(TextError::new(format!(
-                "position {}: impossible, no stone of {} can have been the last move: it must lie in a small board that \
-                 was undecided, in a game that was not over, and send {} to the small board of the last field",
-                grid::quoted(text),
-                SIGNS[state.to_move.other().index()],
-                SIGNS[state.to_move.index()]
-            )));
-        }
-        Ok(state)
+        fen::read(text)
     }
 
     /// A decided board shows its winner in all cells (`X`, `O`, or `-` for a draw); `+` marks free cells that
@@ -439,21 +463,6 @@ impl Game for Uttt {
     }
 }
 
-/// The number of a board or cell with rows and columns exchanged: from `3 * column + row` to reading order
-/// from 0 and back.
-const fn transposed(nine: usize) -> usize {
-    3 * (nine % 3) + nine / 3
-}
-
-/// Reads the last field of a fen.
-fn parse_target(text: &str) -> Result<u8, TextError> {
-    match text.as_bytes() {
-        [b'-'] => Ok(FREE),
-        [digit @ b'1'..=b'9'] => Ok(transposed(usize::from(digit - b'1')) as u8),
-        _ => Err(TextError::new(format!("small board to play in {}: expected 1 to 9 or -", grid::quoted(text)))),
-    }
-}
-
 impl State {
     /// What the key says about where the mover can move: the target, `FREE`, or 15 when the game is over. A
     /// free choice with one undecided board left is the same as being sent there.
@@ -464,102 +473,11 @@ impl State {
             _ => FREE.into(),
         }
     }
-
-    /// Works out `won`, `open` and `outcome` from the stones.
-    ///
-    /// # Errors
-    /// The small board in which both players have a line.
-    fn settle(&mut self) -> Result<(), usize> {
-        (self.won, self.open) = (0, 0);
-        for board in 0..9 {
-            let lines = Player::BOTH.map(|player| has_line(part(self.stones[board], player)));
-            match lines {
-                [true, true] => return Err(board),
-                [false, false] if self.free(board) != 0 => self.open |= 1 << board,
-                [first, second] => self.won |= u32::from(first) << board | u32::from(second) << (board + 9),
-            }
-        }
-        let lines = Player::BOTH.into_iter().find(|&player| has_line(part(self.won, player)));
-        self.outcome = match lines {
-            Some(player) => Some(Outcome::Win(player)),
-            None => (self.open == 0).then_some(Outcome::Draw),
-        };
-        Ok(())
-    }
-
-    fn check_target(&self) -> Result<(), TextError> {
-        if self.target == FREE {
-            return Ok(());
-        }
-        let board = transposed(self.target.into()) + 1;
-        let error = |why: &str| Err(TextError::new(format!("small board to play in \"{board}\": {why}, expected -")));
-        match self.outcome {
-            Some(_) => error("the game is over"),
-            None if self.open >> self.target & 1 == 0 => error("that board is decided"),
-            None if self.ply == 0 => error("the first move is free"),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether some stone of the player who is not to move can have been the last move.
-    fn has_last_move(&self) -> bool {
-        let mover = self.to_move.other();
-        (0..9).any(|board| {
-            ones(part(self.stones[board], mover).into()).any(|cell| {
-                let mut before = *self;
-                before.stones[board] &= !(1 << (cell + 9 * mover.index()));
-                let was_played_on = before.settle().is_ok() && before.outcome.is_none();
-                let sends = match self.open >> cell & 1 {
-                    1 => cell as u8,
-                    _ => FREE,
-                };
-                was_played_on && before.open >> board & 1 == 1 && (self.outcome.is_some() || self.target == sends)
-            })
-        })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn error(text: &str) -> String {
-        Uttt.parse_state(text).expect_err(text).to_string()
-    }
-
-    #[test]
-    fn impossible_positions_name_the_field() {
-        let free = "9/9/9/9/9/9/9/9/9";
-        assert_eq!(
-            error(free),
-            "position \"9/9/9/9/9/9/9/9/9\": expected 3 fields with single spaces between them (board, side to move, \
-             small board to play in), found 1"
-        );
-        assert_eq!(error(&format!("{free} x 0")), "small board to play in \"0\": expected 1 to 9 or -");
-        assert_eq!(error(&format!("{free} x 10")), "small board to play in \"10\": expected 1 to 9 or -");
-        assert_eq!(error(&format!("{free} x 5")), "small board to play in \"5\": the first move is free, expected -");
-        assert!(error("9/9/9/9/9/9/9/9/8x x -").starts_with("board: 1 x and 0 o"));
-        // After i9 (place 9 in its board) o must play in board 9.
-        assert!(Uttt.parse_state("9/9/9/9/9/9/9/9/8x o 9").is_ok());
-        assert!(error("9/9/9/9/9/9/9/9/8x o 8").contains("no stone of x can have been the last move"));
-        assert!(error("9/9/9/9/9/9/9/9/8x o -").contains("no stone of x can have been the last move"));
-        assert_eq!(error("xxx6/ooo6/9/9/9/9/9/9/9 x 1"), "board: both players have a line in small board 1");
-        assert_eq!(
-            error("xxx6/oo7/9/9/9/9/9/9/9 o 1"),
-            "small board to play in \"1\": that board is decided, expected -"
-        );
-    }
-
-    #[test]
-    fn board_and_target_of_the_fen_are_in_reading_order() {
-        // c1 is the third cell of board 1 in reading order.
-        let mut state = Uttt.startpos();
-        Uttt.play(&mut state, Uttt.parse_action("c1").unwrap());
-        assert_eq!(Uttt.state_text(&state), "2x6/9/9/9/9/9/9/9/9 o 3");
-        let moves: Vec<String> =
-            crate::game::legal_list(&Uttt, &state).into_iter().map(|a| Uttt.action_text(a)).collect();
-        assert_eq!(moves, ["g1", "g2", "g3", "h1", "h2", "h3", "i1", "i2", "i3"]);
-    }
 
     #[test]
     fn stones_of_decided_boards_do_not_reach_key_or_encoding() {

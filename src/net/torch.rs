@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tch::{Device, Kind, TchError, Tensor};
 
 use crate::net::spec::{Architecture, NORM_EPSILON, NetSpec, Resnet};
+use crate::net::torch_infer::channels_last;
 use crate::net::weights::{WeightTensor, Weights, WeightsError};
 
 /// Share of the batch's statistics in the running mean and variance after each training step.
@@ -215,11 +216,6 @@ impl TorchNet {
 /// `[B, C, H, W]` to `[B, C * H * W]` in float32, whatever the memory layout.
 fn flat(x: &Tensor) -> Result<Tensor, TchError> {
     x.f_to_kind(Kind::Float)?.f_contiguous()?.f_flatten(1, -1)
-}
-
-/// The same tensor with channels innermost in memory, the layout in which CPUs and GPUs convolve fastest.
-fn channels_last(x: &Tensor) -> Result<Tensor, TchError> {
-    x.f_permute([0, 2, 3, 1])?.f_contiguous()?.f_permute([0, 3, 1, 2])
 }
 
 #[cfg(test)]

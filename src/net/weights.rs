@@ -112,7 +112,7 @@ impl Weights {
             tensor.shape.iter().for_each(|&dimension| hash.word(dimension as u64));
             tensor.data.iter().for_each(|x| hash.word(u64::from(x.to_bits())));
         }
-        format!("{:016x}{:016x}", hash.0, hash.1)
+        hash.to_string()
     }
 
     /// The tensor's numbers.
@@ -124,8 +124,8 @@ impl Weights {
     }
 }
 
-/// Two chained 64-bit mixes with different start values.
-struct Digest(u64, u64);
+/// A 128-bit digest: two chained 64-bit mixes with different start values.
+pub(crate) struct Digest(u64, u64);
 
 impl Default for Digest {
     fn default() -> Self {
@@ -140,12 +140,18 @@ impl Digest {
         self.1 = mix(self.1.rotate_left(29).wrapping_add(word)) ^ self.0;
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             self.word(u64::from_le_bytes(word));
         }
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}{:016x}", self.0, self.1)
     }
 }

@@ -1,1 +1,14 @@
-//! To come.
+//! Playing games: players, the one game loop, openings, matches.
+
+mod contest;
+mod opening;
+mod pool;
+mod running;
+mod seat;
+#[cfg(test)]
+mod tests;
+
+pub use contest::{MatchParams, MatchReport, MatchTally, play_match};
+pub use opening::{Opening, distinct_openings, random_opening};
+pub use pool::{Finished, PoolError, PoolParams, PoolStats, Table, Tables, play_pool};
+pub use seat::{EvaluatorSource, FastMoves, Mover, Player, SearchSeat, Seat, Temperature};

@@ -1,17 +1,19 @@
 //! Monte Carlo tree search: one tree for self-play, matches and analysis.
 //!
-//! A [`Tree`] gathers leaves and takes their evaluations; many trees share one batch (`play`), one tree can have many
-//! leaves in flight ([`run`]).
+//! A [`Tree`] gathers leaves and takes their evaluations. Many trees share one batch in the pool of games of
+//! `play`; [`Solo`] searches one tree with several leaves in flight.
 
 mod halving;
 mod node;
 mod params;
 mod select;
+mod solo;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 pub use params::{Algorithm, RootNoise, SearchParams};
+pub use solo::Solo;
 pub use summary::{MoveSummary, SearchSummary};
 pub use tree::{Budget, Gathered, Ticket, Tree};

@@ -11,16 +11,13 @@ use super::check::join;
 /// where. So keys are left out one by one, on every level, until the complaint changes.
 pub(super) fn blame<T: DeserializeOwned>(value: &Value, error: &str) -> String {
     let mut path: Vec<String> = Vec::new();
-    loop {
-        let keys: Vec<String> = match path.iter().try_fold(value, |inner, key| inner.get(key)) {
-            Some(Value::Object(map)) => map.keys().cloned().collect(),
-            _ => break,
-        };
-        let guilty = keys.into_iter().find(|key| {
+    while let Some(Value::Object(map)) = path.iter().try_fold(value, |inner, key| inner.get(key)) {
+        let mut keys = map.keys();
+        let guilty = keys.find(|key| {
             let mut without = value.clone();
             let inner = path.iter().try_fold(&mut without, |inner, key| inner.get_mut(key));
             if let Some(Value::Object(map)) = inner {
-                map.shift_remove(key);
+                map.shift_remove(*key);
             }
             // Leaving out a required key only changes the complaint to one about that key.
             match serde_json::from_value::<T>(without) {
@@ -29,7 +26,7 @@ pub(super) fn blame<T: DeserializeOwned>(value: &Value, error: &str) -> String {
             }
         });
         match guilty {
-            Some(key) => path.push(key),
+            Some(key) => path.push(key.clone()),
             None => break,
         }
     }

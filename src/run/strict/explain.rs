@@ -152,8 +152,6 @@ fn parts(shape: &Shape) -> Vec<(String, String)> {
         Kind::Either(shapes) => shapes.iter().flat_map(parts).collect(),
         _ => Vec::new(),
     }
-    .into_iter()
-    .collect()
 }
 
 /// The key by which editors find the schema.

@@ -201,3 +201,8 @@ pub fn resolved_json<T: Serialize>(config: &T) -> String {
     text.push('\n');
     text
 }
+
+/// The whole config as a JSON value, with the numbers of [`resolved_json`]: what [`diff`] compares.
+pub fn resolved_value<T: Serialize>(config: &T) -> Json {
+    serde_json::from_str(&resolved_json(config)).expect("what was just written as JSON is JSON")
+}

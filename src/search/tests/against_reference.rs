@@ -5,8 +5,6 @@ use super::*;
 use crate::eval::HashEval;
 use crate::eval::testgame::Pairs;
 use crate::game::toy::Graph;
-use crate::games::connect4::ConnectFour;
-use crate::games::tictactoe::TicTacToe;
 
 /// How the searches of a test compared.
 #[derive(Default)]
@@ -145,17 +143,19 @@ fn many_games(algorithm: Algorithm) {
     let mut tally = Tally::default();
     let mut random = Stream::test(algorithm as u64);
     let few = [1, 2, 7, 100];
-    all(&Pairs, algorithm, &positions(&Pairs, &mut random, 12, 9), &few, &mut tally);
-    all(&TicTacToe, algorithm, &positions(&TicTacToe, &mut random, 12, 6), &few, &mut tally);
-    all(&ConnectFour, algorithm, &positions(&ConnectFour, &mut random, 8, 20), &few, &mut tally);
+    all(&Pairs, algorithm, &positions(&Pairs, &mut random, 25, 12), &few, &mut tally);
+    for stones in [7, 12, 25] {
+        let heap = Graph::heap(stones, stones % 2 == 0);
+        all(&heap, algorithm, &positions(&heap, &mut random, 4, 6), &few, &mut tally);
+    }
     for _ in 0..40 {
         // Cycles, double moves, moves that lead to the same position.
         let graph = Graph::random(&mut random, 12, 3, 12);
         all(&graph, algorithm, &[graph.startpos()], &few, &mut tally);
     }
     let many = [800];
-    all(&Pairs, algorithm, &positions(&Pairs, &mut random, 3, 9), &many, &mut tally);
-    all(&ConnectFour, algorithm, &positions(&ConnectFour, &mut random, 3, 20), &many, &mut tally);
+    all(&Pairs, algorithm, &positions(&Pairs, &mut random, 6, 9), &many, &mut tally);
+    all(&Graph::heap(30, false), algorithm, &[Graph::heap(30, false).startpos()], &many, &mut tally);
     for _ in 0..10 {
         let graph = Graph::random(&mut random, 20, 2, 30);
         all(&graph, algorithm, &[graph.startpos()], &many, &mut tally);

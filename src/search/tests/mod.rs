@@ -13,22 +13,8 @@ use crate::game::{Action, Game};
 use crate::util::rng::Stream;
 
 /// Goes on until the search is over, with up to `batch` leaves in flight.
-fn drive<G: Game>(tree: &mut Tree<G>, game: &G, evaluator: &mut impl Evaluator<G>, batch: usize) {
-    let (mut leaves, mut answers, mut tickets) = (Leaves::default(), Evaluations::default(), Vec::new());
-    while !tree.finished() {
-        leaves.clear();
-        while tickets.len() < batch && !tree.finished() {
-            match tree.gather(game, &mut leaves) {
-                Gathered::Leaf(ticket) => tickets.push(ticket),
-                Gathered::Known => {}
-                Gathered::Collision | Gathered::Full => break,
-            }
-        }
-        evaluator.evaluate(game, &leaves, &mut answers).expect("test evaluators do not fail");
-        for (index, ticket) in tickets.drain(..).enumerate() {
-            tree.apply(ticket, answers.values[index], &answers.priors[leaves.span(index)]);
-        }
-    }
+fn drive<G: Game>(tree: &mut Tree<G>, game: &G, evaluator: &mut dyn Evaluator<G>, batch: usize) {
+    Solo::default().search(tree, game, evaluator, batch, |_| true).expect("test evaluators do not fail");
 }
 
 /// A finished search of `state`, one leaf at a time.
@@ -37,7 +23,7 @@ fn searched<G: Game>(
     state: &G::State,
     params: &SearchParams,
     budget: Budget,
-    evaluator: &mut impl Evaluator<G>,
+    evaluator: &mut dyn Evaluator<G>,
 ) -> Tree<G> {
     let mut tree = Tree::new(params.clone(), state.clone());
     tree.begin(budget, Stream::test(77));

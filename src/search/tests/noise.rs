@@ -4,7 +4,7 @@
 use super::*;
 use crate::eval::testgame::Pairs;
 use crate::eval::{HashEval, Uniform};
-use crate::game::toy::{DRAW, Graph, WIN1, first, second};
+use crate::game::toy::{DRAW, Graph, Spec, WIN1, WIN2, first, second};
 use crate::game::{Outcome, Player, WdlAbs};
 
 const NOISE: RootNoise = RootNoise { fraction: 0.25, concentration: 10.0 };
@@ -229,19 +229,41 @@ fn no_temperature_breaks_the_choice() {
     assert!((0..50).all(|_| proven.choose(1.0, &mut random) == 2), "a proven result is not gambled away");
 }
 
+/// A tree of draws, too large for a small search.
+fn bush(depth: u32) -> Spec {
+    if depth == 0 { DRAW } else { Spec::Move(Player::First, vec![bush(depth - 1), bush(depth - 1), bush(depth - 1)]) }
+}
+
 #[test]
 fn moves_proven_lost_are_not_drawn() {
-    let game = crate::games::tictactoe::TicTacToe;
-    // x threatens a1-b1-c1; every other reply of o loses.
-    let state = game.parse_state("xx1/o2/3 o").unwrap();
+    let game = Graph::tree(&second([WIN1, bush(6), first([WIN1, DRAW]), bush(6), WIN1]));
+    let mut random = Stream::test(42);
     for algorithm in [Algorithm::Gumbel, Algorithm::Puct] {
-        let tree = searched(&game, &state, &with(algorithm), Budget::plain(60), &mut Uniform);
+        let tree = searched(&game, &game.startpos(), &with(algorithm), Budget::plain(80), &mut Uniform);
         let summary = tree.summary().unwrap();
-        let lost = Some(Outcome::Win(Player::First));
-        let proven_lost = summary.moves.iter().filter(|m| m.proven == lost).count();
-        assert!(proven_lost > 0, "{summary:?}");
-        if summary.proven != lost {
-            assert!(summary.moves.iter().all(|m| m.proven != lost || m.policy == 0.0), "{summary:?}");
+        assert_eq!(summary.proven, None);
+        for lost in [0, 2, 4] {
+            assert_eq!(summary.moves[lost].proven, Some(Outcome::Win(Player::First)));
+            assert_eq!(summary.moves[lost].policy, 0.0);
         }
+        assert!((0..200).all(|_| [1, 3].contains(&summary.choose(100.0, &mut random))));
+        assert!([1, 3].contains(&summary.best));
+    }
+}
+
+#[test]
+fn the_principal_line_keeps_a_proven_result() {
+    // The first reply looks best to a uniform search for long, and loses; the line must not show it.
+    let game = Graph::tree(&first([second([bush(3), first([DRAW]), WIN2]), second([WIN1, first([WIN1, WIN2])])]));
+    for algorithm in [Algorithm::Gumbel, Algorithm::Puct] {
+        let tree = searched(&game, &game.startpos(), &with(algorithm), Budget::plain(3000), &mut HashEval::new(1));
+        let summary = tree.summary().unwrap();
+        assert_eq!(summary.proven, Some(Outcome::Win(Player::First)));
+        let mut state = game.startpos();
+        for action in tree.principal_line(10) {
+            assert_eq!(game.end(&state), None);
+            game.play(&mut state, action);
+        }
+        assert_eq!(game.end(&state).map(|end| end.outcome), Some(Outcome::Win(Player::First)));
     }
 }

@@ -61,16 +61,14 @@ pub fn rate(
 ) -> Result<Vec<Estimate>, RatingError> {
     let points = points_matrix(players, anchor, encounters, prior_draws)?;
     let games = |a: usize, b: usize| points[a][b] + points[b][a];
-    for backwards in [false, true] {
-        let met = |a: usize, b: usize| games(a, b) > 0.0;
-        let beat = |a: usize, b: usize| if backwards { points[b][a] > 0.0 } else { points[a][b] > 0.0 };
-        if let Some(player) = unreached(players, anchor.player, met) {
-            return Err(RatingError::Unconnected(player));
-        }
-        // Ford 1957: the maximum is finite exactly when everyone is linked to everyone by points in both directions.
-        if let Some(player) = unreached(players, anchor.player, beat) {
-            return Err(RatingError::Unbounded(player));
-        }
+    if let Some(player) = unreached(players, anchor.player, |a, b| games(a, b) > 0.0) {
+        return Err(RatingError::Unconnected(player));
+    }
+    // Ford 1957: the maximum is finite exactly when everyone is linked to everyone by points in both directions.
+    let unbounded = unreached(players, anchor.player, |a, b| points[a][b] > 0.0)
+        .or_else(|| unreached(players, anchor.player, |a, b| points[b][a] > 0.0));
+    if let Some(player) = unbounded {
+        return Err(RatingError::Unbounded(player));
     }
 
     // The anchor is no unknown: `free` lists the others.
@@ -143,13 +141,11 @@ fn points_matrix(
         points[a][b] += won;
         points[b][a] += games - won;
     }
-    for a in 0..players {
-        for b in 0..a {
-            if points[a][b] + points[b][a] > 0.0 {
-                points[a][b] += prior_draws / 2.0;
-                points[b][a] += prior_draws / 2.0;
-            }
-        }
+    let all = (0..players).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let met: Vec<(usize, usize)> = all.filter(|&(a, b)| points[a][b] + points[b][a] > 0.0).collect();
+    for (a, b) in met {
+        points[a][b] += prior_draws / 2.0;
+        points[b][a] += prior_draws / 2.0;
     }
     Ok(points)
 }

@@ -102,7 +102,8 @@ impl Sprt {
     /// With usual Elo it is exact: the ratio of the likelihoods of the two best distributions with the expected scores
     /// of the hypotheses. With normalised Elo it is `n/2 ln((1 + (t - t0)²) / (1 + (t - t1)²))`, where `t` is
     /// the mean of the results less ½ in units of their standard deviation (Van den Bergh, "Normalized Elo in
-    /// practice"; results that did not occur count 1/1000 so that the deviation is never 0).
+    /// practice", an approximation good to a few per cent; results that did not occur count 1/1000 so that the
+    /// deviation is never 0).
     pub fn llr(&self, tally: &impl Tally) -> f64 {
         let counts = tally.counts();
         if counts.iter().all(|&count| count == 0) {

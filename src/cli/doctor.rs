@@ -1,0 +1,282 @@
+//! `sparring doctor`: what the set-up found on this machine.
+
+use crate::util::places;
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What this build and this machine have to offer.
+#[derive(Clone, Debug, Serialize)]
+pub struct DoctorReport {
+    /// Version of sparring.
+    pub sparring: &'static str,
+    /// The library that trains, and infers on GPUs.
+    pub libtorch: Libtorch,
+    /// The library that infers on CPUs.
+    pub openvino: OpenVino,
+    /// Devices that a config may name: `cpu`, `cuda:0`, ..., `mps`.
+    pub devices: Vec<String>,
+    /// Why a GPU that seems to be there is not among the devices.
+    pub device_problem: Option<String>,
+    /// The processor.
+    pub cpu: Cpu,
+    /// Where downloaded libraries lie, shared by all checkouts of this user.
+    pub cache: Option<PathBuf>,
+}
+
+/// The libtorch in use.
+#[derive(Clone, Debug, Serialize)]
+pub struct Libtorch {
+    /// Version that this build was made with.
+    pub version: &'static str,
+    /// Folder of the library that is loaded in this process.
+    pub folder: PathBuf,
+    /// Whether it was built with CUDA and that half is linked in.
+    pub cuda: bool,
+    /// Threads that one operation may use as things stand.
+    pub threads: i32,
+}
+
+/// The OpenVINO in use, or why there is none.
+#[derive(Clone, Debug, Serialize)]
+pub struct OpenVino {
+    /// Folder of its libraries.
+    pub folder: Option<PathBuf>,
+    /// Its version, when it could be loaded.
+    pub version: Option<String>,
+    /// Why it cannot be used, and what to do.
+    pub problem: Option<String>,
+}
+
+/// The processor and what of it counts here.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cpu {
+    /// Its name.
+    pub model: String,
+    /// Threads that this process may use.
+    pub threads: usize,
+    /// Those of its abilities that the libraries make use of, named as Linux does.
+    pub features: Vec<&'static str>,
+    /// Whether bfloat16 arithmetic is done in hardware.
+    pub bfloat16: bool,
+}
+
+/// Abilities that matter to the libraries or to the games' bit boards.
+const FEATURES: [&str; 12] = [
+    "popcnt",
+    "bmi2",
+    "fma",
+    "avx2",
+    "avx_vnni",
+    "avx512f",
+    "avx512_vnni",
+    "avx512_bf16",
+    "avx512_fp16",
+    "amx_int8",
+    "amx_bf16",
+    "amx_fp16",
+];
+
+/// Looks at this machine. Loads OpenVINO into the process, if there is one.
+pub fn report() -> DoctorReport {
+    let cuda_devices = tch::Cuda::device_count();
+    let cuda = tch::utils::has_cuda();
+    let mut devices = vec!["cpu".to_owned()];
+    devices.extend((0..cuda_devices).map(|index| format!("cuda:{index}")));
+    if tch::utils::has_mps() {
+        devices.push("mps".to_owned());
+    }
+    DoctorReport {
+        sparring: env!("CARGO_PKG_VERSION"),
+        libtorch: Libtorch {
+            version: env!("SPARRING_LIBTORCH_VERSION"),
+            folder: loaded_libtorch().unwrap_or_else(|| PathBuf::from(env!("SPARRING_LIBTORCH_LIB"))),
+            cuda,
+            threads: tch::get_num_threads(),
+        },
+        openvino: openvino(places::openvino_dir()),
+        devices,
+        device_problem: device_problem(cuda_devices, cuda, Path::new("/proc/driver/nvidia/version").exists()),
+        cpu: cpu(),
+        cache: places::cache_dir(),
+    }
+}
+
+/// Prints the report on stdout, as one JSON document or for people.
+///
+/// # Errors
+/// When the document cannot be written.
+pub fn run(json: bool) -> Result<(), String> {
+    use std::io::Write as _;
+    let report = report();
+    let text = if json {
+        serde_json::to_string_pretty(&report).map_err(|error| error.to_string())? + "\n"
+    } else {
+        report.to_string()
+    };
+    std::io::stdout().write_all(text.as_bytes()).map_err(|error| format!("cannot write the report: {error}"))
+}
+
+impl fmt::Display for DoctorReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = |f: &mut fmt::Formatter<'_>, name: &str, text: &str| writeln!(f, "{name:<10} {text}");
+        line(f, "sparring", self.sparring)?;
+        let half = if self.libtorch.cuda { "with CUDA" } else { "without CUDA" };
+        line(f, "libtorch", &format!("{} {half}, in {}", self.libtorch.version, self.libtorch.folder.display()))?;
+        match (&self.openvino.folder, &self.openvino.version, &self.openvino.problem) {
+            (Some(folder), Some(version), None) => {
+                line(f, "openvino", &format!("{version}, in {}", folder.display()))?;
+            }
+            (_, _, problem) => line(f, "openvino", &format!("none: {}", problem.as_deref().unwrap_or("not found")))?,
+        }
+        line(f, "devices", &self.devices.join(", "))?;
+        if let Some(problem) = &self.device_problem {
+            line(f, "", problem)?;
+        }
+        line(f, "cpu", &self.cpu.model)?;
+        line(f, "features", &self.cpu.features.join(" "))?;
+        line(f, "bfloat16", if self.cpu.bfloat16 { "in hardware" } else { "emulated in float32, no gain" })?;
+        line(f, "threads", &format!("{} available, libtorch uses {}", self.cpu.threads, self.libtorch.threads))?;
+        let cache = self
+            .cache
+            .as_ref()
+            .map_or("none: neither XDG_CACHE_HOME nor HOME is set".to_owned(), |cache| cache.display().to_string());
+        line(f, "cache", &cache)
+    }
+}
+
+/// The folder from which this process has libtorch, as Linux tells it.
+fn loaded_libtorch() -> Option<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let line = maps.lines().find(|line| line.contains("/libtorch_cpu."))?;
+    Path::new(&line[line.find('/')?..]).parent().map(Path::to_owned)
+}
+
+fn openvino(folder: Option<PathBuf>) -> OpenVino {
+    let without = |folder, problem: String| OpenVino { folder, version: None, problem: Some(problem) };
+    let Some(folder) = folder else {
+        let why = if std::env::var_os("SPARRING_OPENVINO").is_some() {
+            "SPARRING_OPENVINO is set to nothing, which switches it off"
+        } else {
+            "`scripts/setup` installs it"
+        };
+        return without(None, format!("{why}; inference on the CPU is done by libtorch, more slowly"));
+    };
+    let Some(library) = places::openvino_c_library(&folder) else {
+        let problem =
+            format!("{} holds no libopenvino_c: point SPARRING_OPENVINO elsewhere or unset it", folder.display());
+        return without(Some(folder), problem);
+    };
+    let loaded = openvino_sys::library::load_from(library)
+        .and_then(|()| openvino::Core::new().map_err(|error| error.to_string()))
+        .and_then(|core| {
+            core.versions("CPU").map_err(|error| format!("its CPU part does not load ({error})")).map(drop)
+        });
+    match loaded {
+        Ok(()) => {
+            // "2026.4.1-22982-e213a147257-releases/2026/4": the rest is of interest to its makers.
+            let build = openvino::version().build_number;
+            let version = build.split('-').next().unwrap_or(&build).to_owned();
+            OpenVino { folder: Some(folder), version: Some(version), problem: None }
+        }
+        Err(error) => {
+            let problem = format!("{} cannot be used, remove it and run `scripts/setup`: {error}", folder.display());
+            without(Some(folder), problem)
+        }
+    }
+}
+
+fn device_problem(cuda_devices: i64, cuda_build: bool, driver: bool) -> Option<String> {
+    match (cuda_devices > 0, cuda_build, driver) {
+        (true, _, _) | (false, false, false) => None,
+        (false, false, true) => Some(
+            "an NVIDIA driver is there, but this libtorch has no CUDA: run `SPARRING_LIBTORCH=cuda scripts/sparring doctor`"
+                .to_owned(),
+        ),
+        (false, true, true) => Some(
+            "an NVIDIA driver is there, but CUDA 13 finds no device: it needs driver 580 or newer and a visible GPU (see \
+             `nvidia-smi` and CUDA_VISIBLE_DEVICES)"
+                .to_owned(),
+        ),
+        (false, true, false) => Some("this libtorch has CUDA, but there is no NVIDIA driver".to_owned()),
+    }
+}
+
+fn cpu() -> Cpu {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let value = |key: &str| {
+        info.lines().find_map(|line| line.split_once(':').filter(|(name, _)| name.trim() == key).map(|(_, v)| v.trim()))
+    };
+    let model = value("model name").map_or_else(|| std::env::consts::ARCH.to_owned(), str::to_owned);
+    let features: Vec<&'static str> = match value("flags") {
+        Some(flags) => {
+            let flags: Vec<&str> = flags.split_whitespace().collect();
+            FEATURES.into_iter().filter(|feature| flags.contains(feature)).collect()
+        }
+        None => detected(),
+    };
+    Cpu {
+        model,
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        bfloat16: features.contains(&"avx512_bf16") || features.contains(&"amx_bf16"),
+        features,
+    }
+}
+
+/// The abilities that the standard library can tell, where the system has no list of them.
+#[cfg(target_arch = "x86_64")]
+fn detected() -> Vec<&'static str> {
+    let found = [
+        ("popcnt", is_x86_feature_detected!("popcnt")),
+        ("bmi2", is_x86_feature_detected!("bmi2")),
+        ("fma", is_x86_feature_detected!("fma")),
+        ("avx2", is_x86_feature_detected!("avx2")),
+        ("avx512f", is_x86_feature_detected!("avx512f")),
+        ("avx512_bf16", is_x86_feature_detected!("avx512bf16")),
+    ];
+    found.into_iter().filter_map(|(name, there)| there.then_some(name)).collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn detected() -> Vec<&'static str> {
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_names_what_is_loaded() {
+        let report = report();
+        assert_eq!(report.libtorch.version, "2.13.0");
+        assert!(report.libtorch.folder.is_dir(), "{:?}", report.libtorch.folder);
+        assert_eq!(report.devices[0], "cpu");
+        assert!(report.cpu.threads >= 1);
+        let text = report.to_string();
+        for name in ["libtorch", "openvino", "devices", "cpu", "features", "bfloat16", "threads", "cache"] {
+            assert!(text.lines().any(|line| line.starts_with(name)), "{name} is missing:\n{text}");
+        }
+        let json = serde_json::to_value(&report).expect("it is plain data");
+        assert_eq!(json["libtorch"]["version"], "2.13.0");
+        // Exactly one of the two: a version, or a reason for having none.
+        assert_ne!(report.openvino.version.is_some(), report.openvino.problem.is_some());
+    }
+
+    #[test]
+    fn an_unusable_openvino_is_explained() {
+        let empty = tempfile::tempdir().expect("a temporary folder");
+        let found = openvino(Some(empty.path().to_owned()));
+        assert!(found.problem.is_some_and(|text| text.contains("holds no libopenvino_c")));
+        assert!(openvino(None).problem.is_some_and(|text| text.contains("libtorch, more slowly")));
+    }
+
+    #[test]
+    fn a_gpu_that_cannot_be_used_is_explained() {
+        assert_eq!(device_problem(0, false, false), None);
+        assert_eq!(device_problem(2, true, true), None);
+        for (cuda, driver) in [(false, true), (true, true), (true, false)] {
+            assert!(device_problem(0, cuda, driver).is_some());
+        }
+    }
+}

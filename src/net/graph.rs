@@ -1,0 +1,176 @@
+//! The network as it is served: a list of plain operations with batch normalisation folded into the convolutions.
+//!
+//! Both the ONNX form and libtorch inference are made from this list, so that they cannot differ in structure.
+
+use crate::net::spec::{Architecture, NORM_EPSILON, NetSpec, Resnet};
+use crate::net::weights::{Weights, WeightsError};
+
+/// What an operation computes from the outputs of earlier ones.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Op {
+    /// Convolution with padding that keeps the board's size, plus bias: kernel `[O, I, k, k]`, `k` odd.
+    Conv(Affine),
+    /// Linear layer, `x W^T + b`: weight `[O, I]`.
+    Linear(Affine),
+    /// `max(x, 0)`.
+    Relu,
+    /// Sum of two, the second broadcast over the board where it is `[B, C, 1, 1]`.
+    Add,
+    /// Mean, then maximum over the board: `[B, C, H, W]` to `[B, 2 C, 1, 1]`.
+    Pool,
+    /// `[B, C, H, W]` to `[B, C * H * W]`.
+    Flatten,
+    /// The inputs side by side along dimension 1.
+    Concat,
+}
+
+/// Weights and bias of a layer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Affine {
+    /// Dimensions of the weight; the first is the number of outputs.
+    pub shape: Vec<usize>,
+    /// Row-major.
+    pub weight: Vec<f32>,
+    /// One for each output.
+    pub bias: Vec<f32>,
+}
+
+/// One operation. Its output has the index of the node plus one; index 0 is the network's input.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    /// A name for people and for ONNX.
+    pub name: String,
+    /// What it computes.
+    pub op: Op,
+    /// Indices of its inputs.
+    pub inputs: Vec<usize>,
+}
+
+/// A network for evaluation only.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Graph {
+    /// In an order in which they can be computed.
+    pub nodes: Vec<Node>,
+    /// Index of the policy logits, `[B, A]`.
+    pub policy: usize,
+    /// Index of the value logits, `[B, 3]`.
+    pub value: usize,
+}
+
+impl Graph {
+    /// The network with its normalisations folded: a convolution with kernel `k` followed by
+    /// `scale * (y - mean) / sqrt(variance + epsilon) + shift` is one with kernel `f k` and bias `shift - f mean`,
+    /// where `f = scale / sqrt(variance + epsilon)`. Folding computes in float64.
+    ///
+    /// # Errors
+    /// When the weights are not those of the network.
+    pub fn new(spec: &NetSpec, weights: &Weights) -> Result<Self, WeightsError> {
+        weights.check(spec)?;
+        let mut builder = Builder { weights, nodes: Vec::new() };
+        let (policy, value) = match &spec.architecture {
+            Architecture::Resnet(net) => builder.resnet(spec, net),
+            Architecture::Mlp(net) => builder.mlp(net.hidden.len()),
+        };
+        Ok(Self { nodes: builder.nodes, policy, value })
+    }
+}
+
+struct Builder<'a> {
+    weights: &'a Weights,
+    nodes: Vec<Node>,
+}
+
+impl Builder<'_> {
+    fn resnet(&mut self, spec: &NetSpec, net: &Resnet) -> (usize, usize) {
+        let stem = self.conv("stem", "", 0);
+        let mut x = self.push("stem.relu", Op::Relu, &[stem]);
+        for block in 0..net.blocks {
+            let name = format!("blocks.{block}");
+            let mut y = self.conv(&name, "1", x);
+            if net.pools(block) {
+                let pooled = self.push(&format!("{name}.pooled"), Op::Pool, &[x]);
+                let weight = self.weights.data(&format!("{name}.pool.weight")).to_vec();
+                let shape = vec![net.channels, 2 * net.channels, 1, 1];
+                let affine = Affine { shape, weight, bias: vec![0.0; net.channels] };
+                let bias = self.push(&format!("{name}.pool"), Op::Conv(affine), &[pooled]);
+                y = self.push(&format!("{name}.biased"), Op::Add, &[y, bias]);
+            }
+            let y = self.push(&format!("{name}.relu1"), Op::Relu, &[y]);
+            let y = self.conv(&name, "2", y);
+            let sum = self.push(&format!("{name}.sum"), Op::Add, &[y, x]);
+            x = self.push(&format!("{name}.relu2"), Op::Relu, &[sum]);
+        }
+        (self.policy_head(spec, net, x), self.value_head(x))
+    }
+
+    fn policy_head(&mut self, spec: &NetSpec, net: &Resnet, trunk: usize) -> usize {
+        let features = self.conv("policy", "", trunk);
+        let features = self.push("policy.relu", Op::Relu, &[features]);
+        let mut parts = Vec::new();
+        if spec.policy.planes > 0 {
+            let shape = vec![spec.policy.planes, net.policy_channels, 1, 1];
+            let affine = self.affine("policy.spatial", shape);
+            let planes = self.push("policy.spatial", Op::Conv(affine), &[features]);
+            parts.push(self.push("policy.spatial.flatten", Op::Flatten, &[planes]));
+        }
+        if spec.policy.flat > 0 {
+            let flat = self.push("policy.flatten", Op::Flatten, &[features]);
+            parts.push(self.linear("policy.flat", flat));
+        }
+        match parts[..] {
+            [only] => only,
+            _ => self.push("policy.concat", Op::Concat, &parts),
+        }
+    }
+
+    fn value_head(&mut self, trunk: usize) -> usize {
+        let features = self.conv("value", "", trunk);
+        let features = self.push("value.relu", Op::Relu, &[features]);
+        let flat = self.push("value.flatten", Op::Flatten, &[features]);
+        let hidden = self.linear("value.hidden", flat);
+        let hidden = self.push("value.hidden.relu", Op::Relu, &[hidden]);
+        self.linear("value.out", hidden)
+    }
+
+    fn mlp(&mut self, layers: usize) -> (usize, usize) {
+        let mut x = self.push("flatten", Op::Flatten, &[0]);
+        for layer in 0..layers {
+            x = self.linear(&format!("layers.{layer}"), x);
+            x = self.push(&format!("layers.{layer}.relu"), Op::Relu, &[x]);
+        }
+        (self.linear("policy.out", x), self.linear("value.out", x))
+    }
+
+    fn push(&mut self, name: &str, op: Op, inputs: &[usize]) -> usize {
+        self.nodes.push(Node { name: name.to_owned(), op, inputs: inputs.to_vec() });
+        self.nodes.len()
+    }
+
+    fn conv(&mut self, name: &str, suffix: &str, input: usize) -> usize {
+        let kernel = &self.weights.0[&format!("{name}.conv{suffix}.weight")];
+        let part = |part: &str| self.weights.data(&format!("{name}.norm{suffix}.{part}"));
+        let (scale, shift) = (part("weight"), part("bias"));
+        let (mean, variance) = (part("running_mean"), part("running_var"));
+        let per_output = kernel.data.len() / scale.len();
+        let mut weight = Vec::with_capacity(kernel.data.len());
+        let mut bias = Vec::with_capacity(scale.len());
+        for (output, row) in kernel.data.chunks(per_output).enumerate() {
+            let factor = f64::from(scale[output]) / (f64::from(variance[output]) + NORM_EPSILON).sqrt();
+            weight.extend(row.iter().map(|&x| (f64::from(x) * factor) as f32));
+            bias.push((f64::from(shift[output]) - f64::from(mean[output]) * factor) as f32);
+        }
+        let affine = Affine { shape: kernel.shape.clone(), weight, bias };
+        self.push(&format!("{name}.conv{suffix}"), Op::Conv(affine), &[input])
+    }
+
+    fn linear(&mut self, name: &str, input: usize) -> usize {
+        let shape = self.weights.0[&format!("{name}.weight")].shape.clone();
+        let affine = self.affine(name, shape);
+        self.push(name, Op::Linear(affine), &[input])
+    }
+
+    fn affine(&self, name: &str, shape: Vec<usize>) -> Affine {
+        let part = |part: &str| self.weights.data(&format!("{name}.{part}")).to_vec();
+        Affine { shape, weight: part("weight"), bias: part("bias") }
+    }
+}

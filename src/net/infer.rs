@@ -1,0 +1,169 @@
+//! Inference: batches of encoded positions in, logits out, on whichever engine was chosen.
+
+use std::fmt;
+
+use crate::eval::EvalError;
+use crate::net::choice::{Available, ChoiceError, DeviceName, Engine, EngineChoice, Precision, Resolved};
+use crate::net::graph::Graph;
+use crate::net::openvino::{self, OpenVinoInference};
+use crate::net::spec::NetSpec;
+use crate::net::torch_infer::TorchInference;
+use crate::net::weights::{Weights, WeightsError};
+
+/// What the network says about a batch of `B` positions.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads<'a> {
+    /// Policy logits, `[B, A]`.
+    pub policy: &'a [f32],
+    /// Logits of win, draw and loss of the player to move, `[B, 3]`.
+    pub value: &'a [f32],
+}
+
+/// One worker's access to a network. The result for a position does not depend on the size of the batch, on its
+/// order or on what else is in it.
+pub trait Inference: Send {
+    /// The most positions of one call; more are possible only in several calls.
+    fn max_batch(&self) -> usize;
+
+    /// The buffer for the planes of `batch` positions, `[batch, C, H, W]`, all zero.
+    ///
+    /// # Errors
+    /// When the engine cannot make room.
+    fn input(&mut self, batch: usize) -> Result<&mut [f32], EvalError>;
+
+    /// Evaluates the planes last written into [`input`](Self::input) for the same `batch`.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn run(&mut self, batch: usize) -> Result<Heads<'_>, EvalError>;
+}
+
+/// Inference could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The weights are not those of the network.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// The choice cannot be met on this machine.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] EvalError),
+}
+
+/// A network ready to be served: makes one [`Inference`] for each worker thread.
+#[derive(Debug)]
+pub struct InferenceFactory {
+    spec: NetSpec,
+    resolved: Resolved,
+    plan: Plan,
+}
+
+/// What workers are made from.
+#[derive(Debug)]
+enum Plan {
+    /// The network's ONNX form.
+    OpenVino(Vec<u8>),
+    /// The served graph.
+    Torch(Graph),
+}
+
+/// What this machine offers. Looks for OpenVINO and loads it.
+pub fn available() -> Available {
+    Available {
+        cuda: usize::try_from(tch::Cuda::device_count()).unwrap_or(0),
+        mps: tch::utils::has_mps(),
+        openvino: openvino::load(),
+        amx: has_amx(),
+    }
+}
+
+impl InferenceFactory {
+    /// Prepares the network with these weights as `choice` says, and makes one worker to see that it works.
+    ///
+    /// # Errors
+    /// When the weights do not fit, or the machine cannot do what was asked for.
+    pub fn open(spec: &NetSpec, weights: &Weights, choice: &EngineChoice) -> Result<Self, OpenError> {
+        Self::open_with(spec, weights, choice.resolve(&available())?)
+    }
+
+    /// [`open`](Self::open) with everything decided: for a new checkpoint of a run that goes on.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(spec: &NetSpec, weights: &Weights, resolved: Resolved) -> Result<Self, OpenError> {
+        let plan = match resolved.engine {
+            Engine::Openvino => Plan::OpenVino(crate::net::onnx::to_onnx(spec, weights, &[])?),
+            Engine::Auto | Engine::Libtorch => Plan::Torch(Graph::new(spec, weights)?),
+        };
+        let factory = Self { spec: spec.clone(), resolved, plan };
+        factory.worker()?;
+        Ok(factory)
+    }
+
+    /// Inference for one worker thread: its own memory and, on the CPU, one thread's worth of work.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    pub fn worker(&self) -> Result<Box<dyn Inference>, OpenError> {
+        Ok(match &self.plan {
+            Plan::OpenVino(onnx) => Box::new(OpenVinoInference::new(&self.spec, onnx, self.resolved.precision)?),
+            Plan::Torch(graph) => {
+                let (device, kind) = (torch_device(self.resolved.device), torch_kind(self.resolved.precision));
+                Box::new(TorchInference::new(&self.spec, graph, device, kind)?)
+            }
+        })
+    }
+
+    /// The network.
+    pub fn spec(&self) -> &NetSpec {
+        &self.spec
+    }
+
+    /// What was chosen, and why.
+    pub fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+}
+
+impl fmt::Display for InferenceFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.resolved)
+    }
+}
+
+/// libtorch's name of a device; `auto` is the CPU.
+pub fn torch_device(device: DeviceName) -> tch::Device {
+    match device {
+        DeviceName::Auto | DeviceName::Cpu => tch::Device::Cpu,
+        DeviceName::Cuda(index) => tch::Device::Cuda(index),
+        DeviceName::Mps => tch::Device::Mps,
+    }
+}
+
+fn torch_kind(precision: Precision) -> tch::Kind {
+    match precision {
+        Precision::Auto | Precision::F32 => tch::Kind::Float,
+        Precision::Bf16 => tch::Kind::BFloat16,
+        Precision::F16 => tch::Kind::Half,
+    }
+}
+
+/// Whether the CPU has AMX for bfloat16 and the operating system lets programs use it.
+#[cfg(target_arch = "x86_64")]
+pub fn has_amx() -> bool {
+    // The flag is in the list only when the kernel has enabled the registers.
+    std::fs::read_to_string("/proc/cpuinfo")
+        .is_ok_and(|text| text.split_ascii_whitespace().any(|word| word == "amx_bf16"))
+}
+
+/// Whether the CPU has AMX for bfloat16 and the operating system lets programs use it.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn has_amx() -> bool {
+    false
+}
+
+#[cfg(test)]
+#[path = "infer_tests.rs"]
+mod tests;

@@ -1,0 +1,207 @@
+//! One game in progress: its position, the trees of its players, and the record that grows with it.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::pool::{Finished, PoolStats, Table};
+use super::seat::{Mover, Player, SearchSeat, Seat};
+use crate::data::{Finish, GameRecord, PlyKind, PlyRecord, RecordEnd};
+use crate::eval::Leaves;
+use crate::game::{Action, Game, Outcome, Player as Side, WdlAbs, WdlPov, full_name};
+use crate::search::{Budget, Gathered, SearchSummary, Ticket, Tree};
+use crate::util::rng::{Purpose, Stream};
+
+/// Why a game in progress was left alone.
+pub(super) enum Step {
+    /// It waits for an evaluation by this player's evaluator.
+    Leaf { player: usize, tree: usize, ticket: Ticket },
+    /// It has ended.
+    Over,
+}
+
+/// What the players of a worker use: one entry for each player.
+pub(super) struct Desks<'a, G: Game> {
+    pub game: &'a G,
+    pub players: &'a [Player<G>],
+    pub movers: &'a mut [Option<Box<dyn Mover<G>>>],
+    pub leaves: &'a mut [Leaves<G>],
+    pub stats: &'a PoolStats,
+}
+
+pub(super) struct Running<G: Game> {
+    index: u64,
+    seats: [usize; 2],
+    start: String,
+    state: G::State,
+    /// One tree for each player that searches; in self-play both sides share the first.
+    trees: [Option<Tree<G>>; 2],
+    plies: Vec<PlyRecord>,
+    random: Stream,
+    /// Whether the search of the current move has begun, and if so whether it is a full one.
+    searching: Option<PlyKind>,
+    legal: Vec<Action>,
+    end: Option<RecordEnd>,
+    fault: Option<String>,
+}
+
+impl<G: Game> Running<G> {
+    pub(super) fn new(game: &G, players: &[Player<G>], table: Table<G>) -> Self {
+        let mut state = table.start;
+        let start = game.state_text(&state);
+        let mut plies = Vec::new();
+        for action in table.opening {
+            game.play(&mut state, action);
+            plies.push(unsearched(action, PlyKind::Opening));
+        }
+        let tree = |seat: usize| match &players[table.seats[seat]].seat {
+            Seat::Search(search) => Some(Tree::new(search.search.clone(), state.clone())),
+            _ => None,
+        };
+        let trees = [tree(0), if table.seats[0] == table.seats[1] { None } else { tree(1) }];
+        Self {
+            index: table.index,
+            seats: table.seats,
+            start,
+            end: game.end(&state).map(RecordEnd::from),
+            state,
+            trees,
+            plies,
+            random: table.random,
+            searching: None,
+            legal: Vec::new(),
+            fault: None,
+        }
+    }
+
+    /// Plays on until an evaluation is needed or the game is over.
+    pub(super) fn step(&mut self, at: &mut Desks<'_, G>) -> Step {
+        while self.end.is_none() {
+            let side = at.game.to_move(&self.state);
+            let player = self.seats[side.index()];
+            if self.searching.is_none() {
+                self.legal.clear();
+                at.game.legal(&self.state, &mut self.legal);
+                if let [only] = self.legal[..] {
+                    self.play(at, unsearched(only, PlyKind::Forced));
+                    continue;
+                }
+            }
+            match &at.players[player].seat {
+                Seat::Search(seat) => {
+                    let tree = if self.seats[0] == self.seats[1] { 0 } else { side.index() };
+                    if let Some(ticket) = self.search(at, seat, player, tree) {
+                        return Step::Leaf { player, tree, ticket };
+                    }
+                    let kind = self.searching.take().expect("a search was under way");
+                    let own = self.trees[tree].as_ref().expect("a searching player has a tree");
+                    let summary = own.summary().expect("the root of a finished search is evaluated");
+                    let temperature = seat.temperature.at(at.game.ply(&self.state));
+                    let chosen = summary.choose(temperature, &mut self.random);
+                    self.play(at, searched(&summary, chosen, kind));
+                }
+                _ => self.ask_mover(at, player, side),
+            }
+        }
+        Step::Over
+    }
+
+    /// Begins or continues the search of a move; `None` when it is finished.
+    fn search(&mut self, at: &mut Desks<'_, G>, seat: &SearchSeat<G>, player: usize, tree: usize) -> Option<Ticket> {
+        let own = self.trees[tree].as_mut().expect("a searching player has a tree");
+        if self.searching.is_none() {
+            let fast = seat.fast.filter(|fast| self.random.unit() >= f64::from(fast.full_share));
+            let budget = match fast {
+                Some(fast) => Budget::plain(fast.simulations),
+                None => Budget { simulations: seat.simulations, noise: seat.noise, gumbel_noise: seat.gumbel_noise },
+            };
+            self.searching = Some(if fast.is_some() { PlyKind::Fast } else { PlyKind::Full });
+            own.begin(budget, fork(&mut self.random));
+        }
+        while !own.finished() {
+            if let Gathered::Leaf(ticket) = own.gather(at.game, &mut at.leaves[player]) {
+                return Some(ticket);
+            }
+        }
+        at.stats.simulations.fetch_add(u64::from(own.simulations()), Relaxed);
+        None
+    }
+
+    fn ask_mover(&mut self, at: &mut Desks<'_, G>, player: usize, side: Side) {
+        let name = &at.players[player].name;
+        let mover = at.movers[player].as_mut().expect("a mover for each player that has one");
+        match mover.choose(at.game, &self.state, fork(&mut self.random)) {
+            Ok(action) if self.legal.contains(&action) => self.play(at, unsearched(action, PlyKind::Fast)),
+            Ok(action) => {
+                let text = at.game.action_text(action);
+                self.forfeit(side, format!("{name} played the illegal move {text}"));
+            }
+            Err(fault) => self.forfeit(side, format!("{name}: {fault}")),
+        }
+    }
+
+    fn forfeit(&mut self, side: Side, fault: String) {
+        self.end = Some(RecordEnd { outcome: Outcome::Win(side.other()), reason: Finish::Adjudicated });
+        self.fault = Some(fault);
+    }
+
+    fn play(&mut self, at: &Desks<'_, G>, ply: PlyRecord) {
+        let action = ply.action;
+        self.plies.push(ply);
+        for tree in self.trees.iter_mut().flatten() {
+            tree.advance(at.game, action);
+        }
+        at.game.play(&mut self.state, action);
+        self.end = at.game.end(&self.state).map(RecordEnd::from);
+        at.stats.moves.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn apply(&mut self, tree: usize, ticket: Ticket, value: WdlPov, priors: &[f32]) {
+        self.trees[tree].as_mut().expect("the tree that gathered the leaf").apply(ticket, value, priors);
+    }
+
+    /// The finished game. A ply without a search takes the value of the next one that has one, or of the result:
+    /// values are absolute, and a forced move changes nothing.
+    pub(super) fn finish(mut self, game: &G) -> Finished {
+        let end = self.end.expect("a finished game has an end");
+        let mut value = end.outcome.wdl();
+        for ply in self.plies.iter_mut().rev() {
+            if ply.value == UNKNOWN {
+                ply.value = value;
+            } else {
+                value = ply.value;
+            }
+        }
+        let record = GameRecord {
+            game: full_name(game),
+            rules_version: G::RULES_VERSION,
+            seed: 0,
+            generation: 0,
+            index: self.index as u32,
+            start: self.start,
+            plies: self.plies,
+            end,
+        };
+        Finished { index: self.index, seats: self.seats, record, fault: self.fault }
+    }
+}
+
+/// A stream of its own for one move, so that what a player draws does not shift what the game draws.
+fn fork(random: &mut Stream) -> Stream {
+    Stream::keyed(random.bits(), Purpose::Match, &[])
+}
+
+/// The value of a ply without a search until the game is over.
+const UNKNOWN: WdlAbs = WdlAbs { first: 0.0, draw: 0.0, second: 0.0 };
+
+fn unsearched(action: Action, kind: PlyKind) -> PlyRecord {
+    PlyRecord { action, kind, value: UNKNOWN, policy: Vec::new(), proven: None, weight: 1.0 }
+}
+
+/// The record of a searched move. Only a full search leaves a policy target.
+fn searched(summary: &SearchSummary, chosen: usize, kind: PlyKind) -> PlyRecord {
+    let policy = match kind {
+        PlyKind::Full => summary.moves.iter().map(|m| m.policy).collect(),
+        _ => Vec::new(),
+    };
+    let action = summary.moves[chosen].action;
+    PlyRecord { action, kind, value: summary.value, policy, proven: summary.proven, weight: 1.0 }
+}

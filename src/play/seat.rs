@@ -1,0 +1,170 @@
+//! Who sits at a board: a search with batched evaluations, or a mover that answers by itself.
+
+use std::sync::Arc;
+
+use crate::eval::{EvalError, Evaluator, Rollout};
+use crate::game::{Action, Game, legal_list};
+use crate::search::{Budget, RootNoise, SearchParams, Solo, Tree};
+use crate::util::rng::{Purpose, Stream};
+
+/// Makes evaluators, one for each worker thread.
+pub trait EvaluatorSource<G: Game>: Send + Sync {
+    /// A new evaluator. All evaluators of a source give the same answers.
+    ///
+    /// # Errors
+    /// When the engine cannot be opened.
+    fn worker(&self) -> Result<Box<dyn Evaluator<G>>, EvalError>;
+}
+
+impl<G: Game, E: Evaluator<G> + 'static, F: Fn() -> E + Send + Sync> EvaluatorSource<G> for F {
+    fn worker(&self) -> Result<Box<dyn Evaluator<G>>, EvalError> {
+        Ok(Box::new(self()))
+    }
+}
+
+/// Chooses moves one position at a time (random play, plain MCTS, a solver, another program).
+pub trait Mover<G: Game>: Send {
+    /// The move to play in `state`, which has not ended. `random` belongs to this move of this game.
+    ///
+    /// # Errors
+    /// When it cannot answer; the game is then lost for it.
+    fn choose(&mut self, game: &G, state: &G::State, random: Stream) -> Result<Action, String>;
+}
+
+/// How the searched policy becomes a move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Temperature {
+    /// Temperature of the first plies: 1 draws in proportion to the searched policy, 0 takes the best move.
+    pub initial: f32,
+    /// Plies (counted from the start of the game) that `initial` holds for.
+    pub plies: u32,
+    /// Temperature afterwards.
+    pub later: f32,
+}
+
+impl Temperature {
+    /// Always the best move.
+    pub const GREEDY: Self = Self { initial: 0.0, plies: 0, later: 0.0 };
+
+    /// The temperature at `ply`.
+    pub fn at(&self, ply: usize) -> f32 {
+        if ply < self.plies as usize { self.initial } else { self.later }
+    }
+}
+
+/// Playout cap randomisation (Wu 2019, section 3.1): only some moves get the full search and train the policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FastMoves {
+    /// Probability of a full search.
+    pub full_share: f32,
+    /// Simulations of a fast search, without noise.
+    pub simulations: u32,
+}
+
+/// A player that searches with a network (or any other evaluator).
+#[derive(Clone)]
+pub struct SearchSeat<G: Game> {
+    /// Where its evaluators come from.
+    pub evaluators: Arc<dyn EvaluatorSource<G>>,
+    /// How the tree is searched.
+    pub search: SearchParams,
+    /// Simulations for each move; 0 plays by the prior alone.
+    pub simulations: u32,
+    /// How a move is drawn from the searched policy.
+    pub temperature: Temperature,
+    /// Dirichlet noise at the root (PUCT), for self-play.
+    pub noise: Option<RootNoise>,
+    /// Gumbel noise at the root (Gumbel), for self-play.
+    pub gumbel_noise: bool,
+    /// Cheap searches between the full ones, for self-play.
+    pub fast: Option<FastMoves>,
+}
+
+/// How a player finds its moves.
+#[derive(Clone)]
+pub enum Seat<G: Game> {
+    /// Search with evaluations batched over many games.
+    Search(SearchSeat<G>),
+    /// Plain Monte Carlo tree search, the ruler that every run is measured by: UCB1 and random rollouts, nothing kept
+    /// between moves.
+    Mcts {
+        /// Simulations for each move.
+        simulations: u32,
+        /// Exploration constant, for rewards in [0, 1].
+        c: f32,
+    },
+    /// One position at a time; a new mover for each worker thread.
+    Mover(Arc<dyn Fn() -> Box<dyn Mover<G>> + Send + Sync>),
+}
+
+/// A named player.
+#[derive(Clone)]
+pub struct Player<G: Game> {
+    /// Its name in reports.
+    pub name: String,
+    /// How it finds its moves.
+    pub seat: Seat<G>,
+}
+
+impl<G: Game> Player<G> {
+    /// Uniformly random moves.
+    pub fn random() -> Self {
+        Self { name: "random".to_owned(), seat: Seat::Mover(Arc::new(|| Box::new(RandomMover))) }
+    }
+
+    /// Plain Monte Carlo tree search: UCB1 with exploration constant `c`, random rollouts, `simulations` for each move.
+    pub fn mcts(simulations: u32, c: f32) -> Self {
+        let name = if c == 1.0 { format!("mcts:{simulations}") } else { format!("mcts:{simulations}@c={c}") };
+        Self { name, seat: Seat::Mcts { simulations, c } }
+    }
+}
+
+struct RandomMover;
+
+impl<G: Game> Mover<G> for RandomMover {
+    fn choose(&mut self, game: &G, state: &G::State, mut random: Stream) -> Result<Action, String> {
+        Ok(game.random_action(state, &mut random, &mut Vec::new()))
+    }
+}
+
+impl<G: Game> Seat<G> {
+    /// The mover of a player that answers one position at a time; `None` for one that searches in batches.
+    pub(super) fn mover(&self) -> Option<Box<dyn Mover<G>>> {
+        match self {
+            Seat::Search(_) => None,
+            Seat::Mcts { simulations, c } => Some(Box::new(MctsMover::new(*simulations, *c))),
+            Seat::Mover(new) => Some(new()),
+        }
+    }
+}
+
+/// Plays by [`Seat::Mcts`].
+struct MctsMover<G: Game> {
+    simulations: u32,
+    c: f32,
+    tree: Option<Tree<G>>,
+    solo: Solo<G>,
+}
+
+impl<G: Game> MctsMover<G> {
+    fn new(simulations: u32, c: f32) -> Self {
+        Self { simulations, c, tree: None, solo: Solo::default() }
+    }
+}
+
+impl<G: Game> Mover<G> for MctsMover<G> {
+    fn choose(&mut self, game: &G, state: &G::State, mut random: Stream) -> Result<Action, String> {
+        let legal = legal_list(game, state);
+        if let [only] = legal[..] {
+            return Ok(only);
+        }
+        let mut rollout = Rollout::new(Stream::keyed(random.bits(), Purpose::Match, &[]), 1);
+        let nodes = self.simulations.saturating_add(2);
+        let tree = self.tree.get_or_insert_with(|| Tree::ucb1(self.c, nodes, state.clone()));
+        tree.reset(state);
+        tree.begin(Budget::plain(self.simulations), random);
+        self.solo.search(tree, game, &mut rollout, 1, |_| true).map_err(|error| error.to_string())?;
+        let summary = tree.summary().ok_or("the game is over")?;
+        Ok(summary.moves[summary.best].action)
+    }
+}

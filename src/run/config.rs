@@ -1,0 +1,148 @@
+//! The config of a run: the sections of each layer, composed.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::gate::GateParams;
+use super::generate::SelfPlayParams;
+use super::stop::StopParams;
+use super::strict::{ConfigErrors, Findings, Reader};
+use crate::data::{ReplayParams, SampleParams};
+use crate::game::Game;
+use crate::games::{self, GameVisitor};
+use crate::net::{Architecture, DeviceName, Engine, EngineChoice, NetSpec, Precision};
+use crate::search::SearchParams;
+use crate::train::TrainParams;
+
+/// A training run. Only `game` must be given: everything else has defaults that fit the game.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunConfig {
+    /// The game, with options behind a colon: `uttt`, `zener:setup=official,max_plies=300`.
+    pub game: String,
+    /// Every random decision of the run comes from this number.
+    #[serde(default)]
+    pub seed: u64,
+    /// The library that evaluates the network in self-play and gate.
+    #[serde(default)]
+    pub engine: Engine,
+    /// The number format of these evaluations.
+    #[serde(default)]
+    pub precision: Precision,
+    /// Where the network runs and trains: `auto`, `cpu`, `cuda:N` or `mps`.
+    #[serde(default)]
+    pub device: DeviceName,
+    /// Threads that train on the CPU; null takes all cores. The same weights come out only for the same number.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 4096))]
+    pub training_threads: Option<u32>,
+    /// The network.
+    #[serde(default)]
+    pub network: Architecture,
+    /// The tree search, in self-play and gate.
+    #[serde(default)]
+    pub search: SearchParams,
+    /// Self-play.
+    #[serde(default)]
+    pub selfplay: SelfPlayParams,
+    /// How many of the games played are learned from, and how often.
+    #[serde(default)]
+    pub replay: ReplayParams,
+    /// What a position teaches.
+    #[serde(default)]
+    pub samples: SampleParams,
+    /// The training steps.
+    #[serde(default)]
+    pub training: TrainParams,
+    /// Which networks replace the best one.
+    #[serde(default)]
+    pub gate: GateParams,
+    /// When the run is complete; without any goal it goes on until it is interrupted.
+    #[serde(default)]
+    pub stop: StopParams,
+}
+
+/// Keys that decide what a run is: they cannot change when it is resumed.
+pub const IDENTITY: &[&str] = &["game", "seed", "network", "training_threads", "training.optimizer"];
+
+impl RunConfig {
+    /// Reads and checks the config file `path` with the overrides `sets` (`search.draw_score=0.1`).
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with key path and line.
+    pub fn read(path: &Path, sets: &[String]) -> Result<Self, ConfigErrors> {
+        reader().read_file(path, sets)
+    }
+
+    /// Reads and checks a config from text; `source` names it in messages.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(source: &str, text: &str, sets: &[String]) -> Result<Self, ConfigErrors> {
+        reader().read_text(source, text, sets)
+    }
+
+    /// Engine, precision and device together.
+    pub fn engine_choice(&self) -> EngineChoice {
+        EngineChoice { engine: self.engine, precision: self.precision, device: self.device }
+    }
+
+    /// Threads that train.
+    pub fn training_threads(&self) -> usize {
+        self.training_threads.map_or_else(super::generate::cores, |threads| threads as usize)
+    }
+}
+
+fn reader() -> Reader<'static, RunConfig> {
+    Reader::new().preset(|given| preset(given.get("game")?.as_str()?)).check(check)
+}
+
+/// Defaults that depend on the game: small boards get small networks and short openings.
+pub fn preset(game: &str) -> Option<Json> {
+    struct Preset;
+    impl GameVisitor for Preset {
+        type Output = Json;
+        fn visit<G: Game>(self, game: G) -> Json {
+            let cells = game.plane_shape().cells();
+            let (blocks, channels) = if cells <= 16 { (2, 32) } else { (6, 64) };
+            let opening = if cells <= 16 { 1 } else { 4 };
+            let mut network = serde_json::to_value(Architecture::default()).expect("plain data");
+            network["blocks"] = json!(blocks);
+            network["channels"] = json!(channels);
+            json!({
+                "network": network,
+                "selfplay": { "temperature_plies": (game.max_plies() / 5).clamp(4, 20), "opening_plies": opening },
+                "gate": { "opening_plies": opening },
+            })
+        }
+    }
+    games::dispatch(game, Preset).ok()
+}
+
+/// What ranges alone cannot say.
+fn check(config: &RunConfig, findings: &mut Findings) {
+    struct Shapes<'a>(&'a RunConfig);
+    impl GameVisitor for Shapes<'_> {
+        type Output = Option<String>;
+        fn visit<G: Game>(self, game: G) -> Option<String> {
+            NetSpec::for_game(&game, self.0.network.clone()).validate().err().map(|error| error.to_string())
+        }
+    }
+    match games::dispatch(&config.game, Shapes(config)) {
+        Ok(None) => {}
+        Ok(Some(problem)) => findings.add("network", problem),
+        Err(error) => findings.add("game", error.to_string()),
+    }
+    for problem in config.training.problems() {
+        findings.add(format!("training.{}", problem.field), problem.to_string());
+    }
+    if let Err(error) = config.gate.sprt().check() {
+        findings.add("gate.elo1", error.to_string());
+    }
+    if config.gate.games % 2 == 1 {
+        findings.add("gate.games", "must be even: every opening is played from both sides");
+    }
+}

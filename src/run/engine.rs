@@ -1,0 +1,38 @@
+//! Evaluators of a network for the workers of a pool.
+
+use std::sync::Arc;
+
+use crate::eval::{Cached, EvalCache, EvalError, Evaluator};
+use crate::game::Game;
+use crate::net::{InferenceFactory, NetEvaluator};
+use crate::play::EvaluatorSource;
+
+/// Makes evaluators of one network. All of them share one cache of evaluations; it belongs to this network alone, so a
+/// new network starts with an empty one.
+pub struct NetSource<G: Game> {
+    factory: Arc<InferenceFactory>,
+    cache: Option<Arc<EvalCache<G::Key>>>,
+}
+
+impl<G: Game> NetSource<G> {
+    /// Evaluators of `factory` with a cache of this many MiB, 0 for none.
+    pub fn new(factory: Arc<InferenceFactory>, cache_megabytes: u32) -> Self {
+        let cache = (cache_megabytes > 0).then(|| Arc::new(EvalCache::new((cache_megabytes as usize) << 20)));
+        Self { factory, cache }
+    }
+
+    /// Share of evaluations that were answered from the cache; `None` without a cache.
+    pub fn hit_share(&self) -> Option<f64> {
+        self.cache.as_ref().map(|cache| cache.stats().hit_share())
+    }
+}
+
+impl<G: Game> EvaluatorSource<G> for NetSource<G> {
+    fn worker(&self) -> Result<Box<dyn Evaluator<G>>, EvalError> {
+        let network = NetEvaluator::new(&self.factory).map_err(|error| EvalError(error.to_string()))?;
+        Ok(match &self.cache {
+            Some(cache) => Box::new(Cached::new(network, cache.clone())),
+            None => Box::new(network),
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! The first phase of a generation: self-play with the best network.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::game::Game;
+use crate::play::{
+    EvaluatorSource, FastMoves, Finished, Opening, Player, PoolError, PoolParams, PoolStats, SearchSeat, Seat, Table,
+    Tables, Temperature, play_pool, random_opening,
+};
+use crate::search::{RootNoise, SearchParams};
+use crate::util::rng::{Purpose, Stream};
+
+/// Self-play: how many games a generation has and how they are played.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SelfPlayParams {
+    /// Games of a generation.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub games: u32,
+    /// Simulations of a full search, which trains the policy. AlphaZero: 800; with Gumbel search 16 to 64 are enough to improve.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub simulations: u32,
+    /// Share of moves with a full search (playout cap randomisation, Wu 2019, section 3.1; there 0.25). 1 searches every move in full.
+    #[schemars(range(min = 0.01, max = 1.0))]
+    pub full_share: f32,
+    /// Simulations of the other moves, which have no noise and train only the value.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub fast_simulations: u32,
+    /// Temperature of the first plies: 1 draws moves in proportion to the searched policy, 0 takes the best.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub temperature: f32,
+    /// Plies that `temperature` holds for. AlphaGo Zero: 30.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub temperature_plies: u32,
+    /// Temperature of the later plies.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub temperature_later: f32,
+    /// PUCT: share of Dirichlet noise in the priors of the root. AlphaZero: 0.25.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub noise_fraction: f32,
+    /// PUCT: concentration of the Dirichlet noise, shared evenly by the legal moves (KataGo: 10.83).
+    #[schemars(range(min = 0.01, max = 10_000.0))]
+    pub noise_concentration: f32,
+    /// Share of games that begin with random moves.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub opening_share: f32,
+    /// Random moves of such a game: uniformly between 1 and this.
+    #[schemars(range(min = 1, max = 1000))]
+    pub opening_plies: u32,
+    /// Worker threads; null takes all cores.
+    #[schemars(range(min = 1, max = 4096))]
+    pub threads: Option<u32>,
+    /// Games that each worker plays at once, which is its largest batch; null chooses by the size of a generation.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub parallel_games: Option<u32>,
+    /// Memory for evaluations of positions met before, shared by all games of a generation; 0 for none.
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-unit" = "MiB"))]
+    pub cache_megabytes: u32,
+}
+
+impl Default for SelfPlayParams {
+    fn default() -> Self {
+        Self {
+            games: 1000,
+            simulations: 64,
+            full_share: 1.0,
+            fast_simulations: 16,
+            temperature: 1.0,
+            temperature_plies: 16,
+            temperature_later: 0.2,
+            noise_fraction: 0.25,
+            noise_concentration: 10.83,
+            opening_share: 0.1,
+            opening_plies: 4,
+            threads: None,
+            parallel_games: None,
+            cache_megabytes: 256,
+        }
+    }
+}
+
+impl SelfPlayParams {
+    /// Threads and games at once, `auto` resolved. Few games make small batches, so that the last ones of a
+    /// generation do not run alone for long.
+    pub fn pool(&self) -> PoolParams {
+        let threads = self.threads.map_or_else(cores, |threads| threads as usize);
+        let slots =
+            self.parallel_games.map_or((self.games as usize / (threads * 4)).clamp(1, 128), |slots| slots as usize);
+        PoolParams { threads, slots }
+    }
+
+    /// The one player of self-play.
+    pub fn player<G: Game>(&self, search: &SearchParams, evaluators: Arc<dyn EvaluatorSource<G>>) -> Player<G> {
+        let noise = RootNoise { fraction: self.noise_fraction, concentration: self.noise_concentration };
+        let fast = FastMoves { full_share: self.full_share, simulations: self.fast_simulations };
+        Player {
+            name: "self".to_owned(),
+            seat: Seat::Search(SearchSeat {
+                evaluators,
+                search: search.clone(),
+                simulations: self.simulations,
+                temperature: Temperature {
+                    initial: self.temperature,
+                    plies: self.temperature_plies,
+                    later: self.temperature_later,
+                },
+                noise: Some(noise),
+                gumbel_noise: true,
+                fast: (self.full_share < 1.0).then_some(fast),
+            }),
+        }
+    }
+
+    fn opening<G: Game>(&self, game: &G, random: &mut Stream) -> Opening<G> {
+        if random.unit() < f64::from(self.opening_share) {
+            let plies = 1 + random.below(self.opening_plies as usize);
+            random_opening(game, plies, random)
+        } else {
+            Opening { start: game.start(random), moves: Vec::new() }
+        }
+    }
+}
+
+/// The games of one generation that are not yet there.
+struct Generation<'a, G: Game> {
+    game: &'a G,
+    params: &'a SelfPlayParams,
+    missing: Vec<u64>,
+    next: AtomicUsize,
+    seed: u64,
+    generation: u32,
+}
+
+impl<G: Game> Tables<G> for Generation<'_, G> {
+    fn next(&self) -> Option<Table<G>> {
+        let &index = self.missing.get(self.next.fetch_add(1, Relaxed))?;
+        let mut random = Stream::keyed(self.seed, Purpose::SelfPlay, &[u64::from(self.generation), index]);
+        let opening = self.params.opening(self.game, &mut random);
+        Some(Table { index, seats: [0, 0], start: opening.start, opening: opening.moves, random })
+    }
+}
+
+/// What self-play of one generation needs.
+pub struct Generate<'a, G: Game> {
+    /// The game.
+    pub game: &'a G,
+    /// Section `selfplay`.
+    pub params: &'a SelfPlayParams,
+    /// Section `search`.
+    pub search: &'a SearchParams,
+    /// The run's seed.
+    pub seed: u64,
+    /// Number of the generation.
+    pub generation: u32,
+    /// Evaluators of the best network.
+    pub evaluators: Arc<dyn EvaluatorSource<G>>,
+}
+
+impl<G: Game> Generate<'_, G> {
+    /// Plays the games of the generation that are not in `done`; each finished one goes to `finished`.
+    ///
+    /// Game `i` of a generation is the same whatever the threads, and whether or not the generation was interrupted before.
+    ///
+    /// # Errors
+    /// When an evaluator fails.
+    pub fn run(
+        &self,
+        done: &HashSet<u32>,
+        stop: &(dyn Fn() -> bool + Sync),
+        stats: &PoolStats,
+        finished: &(dyn Fn(Finished) + Sync),
+    ) -> Result<(), PoolError> {
+        let missing = (0..self.params.games).filter(|index| !done.contains(index)).map(u64::from).collect();
+        let tables = Generation {
+            game: self.game,
+            params: self.params,
+            missing,
+            next: AtomicUsize::new(0),
+            seed: self.seed,
+            generation: self.generation,
+        };
+        let players = [self.params.player(self.search, self.evaluators.clone())];
+        play_pool(self.game, &players, &tables, self.params.pool(), stop, stats, &|mut game| {
+            game.record.seed = self.seed;
+            game.record.generation = self.generation;
+            finished(game);
+        })
+    }
+}
+
+/// Cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}

@@ -1,0 +1,140 @@
+//! The second phase of a generation: training steps on samples from the replay window.
+
+use std::sync::mpsc::sync_channel;
+use std::time::Instant;
+
+use super::event::TrainStep;
+use crate::data::{Batch, ReplayWindow, SampleError, SampleKey, Sampler};
+use crate::game::Game;
+use crate::train::{CalibrationBin, StepStats, TrainError, Trainer};
+
+/// Batches that wait for the trainer while it works.
+const AHEAD: usize = 4;
+
+/// Steps whose figures are averaged into one event.
+const STEPS_PER_EVENT: u64 = 20;
+
+/// Training failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LearnError {
+    /// There is nothing to learn from.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
+    /// A step failed.
+    #[error(transparent)]
+    Train(#[from] TrainError),
+}
+
+/// Makes the training steps `first..total` of a generation, batches being prepared on another thread meanwhile. Returns
+/// how many of the generation's steps are done: fewer than `total` when `stop` says so.
+///
+/// The batch of a step depends on seed, generation and number of the step alone.
+///
+/// # Errors
+/// When the window is empty or a step fails; the steps before have been made.
+#[allow(clippy::too_many_arguments)]
+pub fn learn<G: Game>(
+    trainer: &mut Trainer,
+    sampler: &Sampler<G>,
+    window: &ReplayWindow,
+    game: &G,
+    seed: u64,
+    generation: u32,
+    batch_size: usize,
+    steps: std::ops::Range<u64>,
+    stop: &dyn Fn() -> bool,
+    report: &mut dyn FnMut(u64, Option<TrainStep>),
+) -> Result<u64, LearnError> {
+    let mut figures = Figures::new(generation);
+    std::thread::scope(|scope| {
+        let (filled, ready) = sync_channel::<Result<Batch, SampleError>>(AHEAD);
+        let (used, spare) = sync_channel::<Batch>(AHEAD + 2);
+        let range = steps.clone();
+        scope.spawn(move || {
+            for step in range {
+                let mut batch = spare.try_recv().unwrap_or_else(|_| Batch::new(game, batch_size));
+                let key = SampleKey { seed, generation: u64::from(generation), step };
+                let result = sampler.fill(window, key, &mut batch).map(|()| batch);
+                let failed = result.is_err();
+                // The trainer stops listening when it is interrupted.
+                if filled.send(result).is_err() || failed {
+                    return;
+                }
+            }
+        });
+        for step in steps.clone() {
+            if stop() {
+                return Ok(step);
+            }
+            let Ok(batch) = ready.recv() else { break };
+            let batch = batch?;
+            let stats = trainer.step(&batch)?;
+            figures.add(&stats);
+            let _ = used.try_send(batch);
+            let event = ((step + 1) % STEPS_PER_EVENT == 0 || step + 1 == steps.end).then(|| figures.take());
+            report(step + 1, event);
+        }
+        Ok(steps.end)
+    })
+}
+
+/// Means over some steps.
+struct Figures {
+    generation: u32,
+    count: u64,
+    samples: usize,
+    sums: TrainStep,
+    bins: Vec<CalibrationBin>,
+    since: Instant,
+}
+
+impl Figures {
+    fn new(generation: u32) -> Self {
+        let sums = TrainStep::default();
+        Self { generation, count: 0, samples: 0, sums, bins: Vec::new(), since: Instant::now() }
+    }
+
+    fn add(&mut self, stats: &StepStats) {
+        let report = &stats.report;
+        self.count += 1;
+        self.samples += stats.samples;
+        self.sums.step = stats.step + 1;
+        self.sums.learning_rate = stats.learning_rate;
+        for (sum, value) in [
+            (&mut self.sums.policy_loss, report.policy),
+            (&mut self.sums.value_loss, report.value),
+            (&mut self.sums.total_loss, report.total),
+            (&mut self.sums.policy_accuracy, report.policy_accuracy),
+            (&mut self.sums.policy_entropy, report.policy_entropy),
+            (&mut self.sums.target_entropy, report.target_entropy),
+            (&mut self.sums.grad_norm, stats.gradient_norm),
+        ] {
+            *sum += value;
+        }
+        self.bins.extend(report.calibration);
+    }
+
+    /// The event of the steps since the last one.
+    fn take(&mut self) -> TrainStep {
+        let count = self.count.max(1) as f64;
+        let s = self.sums;
+        let weight: f64 = self.bins.iter().map(|bin| bin.weight).sum();
+        let error: f64 = self.bins.iter().map(|bin| bin.weight * (bin.predicted - bin.observed).abs()).sum();
+        let event = TrainStep {
+            step: s.step,
+            generation: self.generation,
+            policy_loss: s.policy_loss / count,
+            value_loss: s.value_loss / count,
+            total_loss: s.total_loss / count,
+            policy_accuracy: s.policy_accuracy / count,
+            policy_entropy: s.policy_entropy / count,
+            target_entropy: s.target_entropy / count,
+            value_calibration: if weight > 0.0 { error / weight } else { 0.0 },
+            grad_norm: s.grad_norm / count,
+            learning_rate: s.learning_rate,
+            samples_per_second: self.samples as f64 / self.since.elapsed().as_secs_f64().max(1e-9),
+        };
+        *self = Self::new(self.generation);
+        event
+    }
+}

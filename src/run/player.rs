@@ -1,0 +1,189 @@
+//! Players by name: `random`, `mcts:1000`, a checkpoint, a run; with options behind `@`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::dir::{DirError, RunDir};
+use super::engine::NetSource;
+use super::pointer::{Which, file_digest};
+use crate::game::Game;
+use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, InferenceFactory, OpenError};
+use crate::play::{Player, SearchSeat, Seat, Temperature};
+use crate::search::{Algorithm, SearchParams};
+
+/// Simulations of a network player that names none.
+pub const DEFAULT_SIMULATIONS: u32 = 100;
+
+/// A player by name, before it is opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlayerSpec {
+    /// The text it was read from.
+    pub text: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Random,
+    Mcts { simulations: u32, c: f32 },
+    Network { path: PathBuf, simulations: Option<u32>, algorithm: Algorithm, temperature: f32 },
+}
+
+/// A player that cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum PlayerError {
+    #[error("player {text:?}: {problem}")]
+    Text { text: String, problem: String },
+    #[error("player {text:?}: {error}")]
+    Dir { text: String, error: DirError },
+    #[error("player {text:?}: the run has no network yet; train it first")]
+    NoNetwork { text: String },
+    #[error("player {text:?}: its `best` names {file}, which has changed since: restore the file or the pointer")]
+    Exchanged { text: String, file: String },
+    #[error("player {text:?}: {error}")]
+    Checkpoint { text: String, error: CheckpointError },
+    #[error("player {text:?}: {error}")]
+    Mismatch { text: String, error: GameMismatch },
+    #[error("player {text:?}: {error}")]
+    Open { text: String, error: OpenError },
+}
+
+impl PlayerSpec {
+    /// Reads `random`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@algorithm=puct|gumbel][@temperature=T]`,
+    /// where `PATH` is a checkpoint or the folder of a run.
+    ///
+    /// # Errors
+    /// Says what is wrong with the text and what is allowed.
+    pub fn parse(text: &str) -> Result<Self, PlayerError> {
+        let fail = |problem: String| PlayerError::Text { text: text.to_owned(), problem };
+        let mut parts = text.split('@');
+        let name = parts.next().unwrap_or_default();
+        let options: Vec<(&str, &str)> = parts.map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
+        let number = |option: &str, value: &str, low: f32, high: f32| -> Result<f32, PlayerError> {
+            let parsed = value.parse().ok().filter(|number| (low..=high).contains(number));
+            parsed.ok_or_else(|| fail(format!("`{option}` is {value:?}, allowed is {low} to {high}")))
+        };
+        let count = |option: &str, value: &str| -> Result<u32, PlayerError> {
+            let parsed = value.parse().ok().filter(|count| (1..=100_000_000).contains(count));
+            parsed.ok_or_else(|| fail(format!("`{option}` is {value:?}, expected a number from 1 to 100000000")))
+        };
+        let unknown = |option: &str, known: &str| fail(format!("there is no option {option:?}; {known}"));
+        let kind = if name == "random" {
+            if let Some((option, _)) = options.first() {
+                return Err(unknown(option, "`random` takes none"));
+            }
+            Kind::Random
+        } else if let Some(simulations) = name.strip_prefix("mcts:") {
+            let mut c = 1.0;
+            for (option, value) in options {
+                match option {
+                    "c" => c = number(option, value, 0.0, 100.0)?,
+                    _ => return Err(unknown(option, "`mcts` takes `@c=`")),
+                }
+            }
+            Kind::Mcts { simulations: count("mcts", simulations)?, c }
+        } else if name == "mcts" {
+            return Err(fail("say how many simulations it makes: `mcts:1000`".to_owned()));
+        } else {
+            let (mut simulations, mut algorithm, mut temperature) = (None, Algorithm::Puct, 0.0);
+            for (option, value) in options {
+                match (option, value) {
+                    ("sims", value) => simulations = Some(count(option, value)?),
+                    ("policy", "") => simulations = Some(0),
+                    ("algorithm", "puct") => algorithm = Algorithm::Puct,
+                    ("algorithm", "gumbel") => algorithm = Algorithm::Gumbel,
+                    ("algorithm", _) => {
+                        return Err(fail(format!("`algorithm` is {value:?}, allowed are puct, gumbel")));
+                    }
+                    ("temperature", value) => temperature = number(option, value, 0.0, 100.0)?,
+                    _ => {
+                        let known = "a network takes `@sims=`, `@policy`, `@algorithm=` and `@temperature=`";
+                        return Err(unknown(option, known));
+                    }
+                }
+            }
+            if !Path::new(name).exists() {
+                let known = "expected `random`, `mcts:SIMULATIONS`, or the path of a checkpoint or run";
+                return Err(fail(format!("there is no file or folder {name:?}; {known}")));
+            }
+            Kind::Network { path: name.into(), simulations, algorithm, temperature }
+        };
+        Ok(Self { text: text.to_owned(), kind })
+    }
+
+    /// The checkpoint behind a network player, verified; `None` for the others.
+    ///
+    /// # Errors
+    /// When the file or run cannot be read.
+    pub fn checkpoint(&self) -> Result<Option<Checkpoint>, PlayerError> {
+        let Kind::Network { path, .. } = &self.kind else { return Ok(None) };
+        let text = || self.text.clone();
+        let mut file = path.clone();
+        if path.is_dir() {
+            let dir = RunDir::new(path);
+            let failed = |error| PlayerError::Dir { text: text(), error };
+            let pointer = dir.read_pointer(Which::Best).map_err(failed)?;
+            let pointer = pointer.ok_or_else(|| PlayerError::NoNetwork { text: text() })?;
+            file = dir.checkpoint(pointer.generation);
+            if file_digest(&file).map_err(failed)? != pointer.digest {
+                return Err(PlayerError::Exchanged { text: text(), file: file.display().to_string() });
+            }
+        }
+        Checkpoint::load(&file).map(Some).map_err(|error| PlayerError::Checkpoint { text: text(), error })
+    }
+
+    /// The player, ready to play `game`.
+    ///
+    /// # Errors
+    /// When its network is of another game or cannot be opened.
+    pub fn open<G: Game>(&self, game: &G, engine: &EngineChoice) -> Result<Player<G>, PlayerError> {
+        let text = || self.text.clone();
+        let (simulations, algorithm, temperature) = match &self.kind {
+            Kind::Random => return Ok(Player::random()),
+            Kind::Mcts { simulations, c } => return Ok(Player::mcts(*simulations, *c)),
+            Kind::Network { simulations, algorithm, temperature, .. } => (*simulations, *algorithm, *temperature),
+        };
+        let checkpoint = self.checkpoint()?.expect("a network player has a checkpoint");
+        checkpoint.check_game(game).map_err(|error| PlayerError::Mismatch { text: text(), error })?;
+        let factory = InferenceFactory::open(&checkpoint.info.network, &checkpoint.weights, engine)
+            .map_err(|error| PlayerError::Open { text: text(), error })?;
+        let seat = SearchSeat {
+            evaluators: Arc::new(NetSource::new(Arc::new(factory), 256)),
+            search: SearchParams { algorithm, ..SearchParams::default() },
+            simulations: simulations.unwrap_or(DEFAULT_SIMULATIONS),
+            temperature: Temperature { initial: temperature, plies: u32::MAX, later: temperature },
+            noise: None,
+            gumbel_noise: false,
+            fast: None,
+        };
+        Ok(Player { name: text(), seat: Seat::Search(seat) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_and_faults_named() {
+        let kind = |text| PlayerSpec::parse(text).unwrap().kind;
+        assert_eq!(kind("random"), Kind::Random);
+        assert_eq!(kind("mcts:50@c=0.5"), Kind::Mcts { simulations: 50, c: 0.5 });
+        let fault = |text| PlayerSpec::parse(text).unwrap_err().to_string();
+        for (text, part) in [
+            ("mcts", "mcts:1000"),
+            ("mcts:0", "from 1"),
+            ("mcts:5@d=1", "no option \"d\""),
+            ("mcts:5@c=x", "allowed is 0 to 100"),
+            ("random@sims=3", "takes none"),
+            ("no/such/file", "no file or folder"),
+            (".@sims=many", "expected a number"),
+            (".@algorithm=x", "puct, gumbel"),
+            (".@nonsense", "a network takes"),
+        ] {
+            assert!(fault(text).contains(part), "{text}: {}", fault(text));
+        }
+        assert!(PlayerSpec::parse("./@policy").unwrap().checkpoint().is_err());
+    }
+}

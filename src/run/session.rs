@@ -1,0 +1,143 @@
+//! Starting and resuming a run in its folder.
+
+use super::config::{IDENTITY, RunConfig};
+use super::console::Console;
+use super::cycle::{Cycle, Ended, RunError};
+use super::dir::{DirError, Found, RunDir};
+use super::event::Event;
+use super::metrics::Metrics;
+use super::observer::{Mark, Observers};
+use super::state::RunState;
+use super::stop::StopFlag;
+use super::strict::{Change, ConfigErrors, diff, resolved_json, resolved_value};
+use super::tensorboard::TensorBoard;
+use crate::game::Game;
+use crate::games::{self, GameNameError, GameVisitor};
+use crate::net::{ChoiceError, available};
+
+/// A run could not be started or has failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The config changes what the run is.
+    #[error(
+        "{folder} is a run with another config:\n{}\nThese keys cannot change. Put them back, or name another folder \
+         with --run.",
+        list(.changes)
+    )]
+    Identity {
+        /// The run's folder.
+        folder: String,
+        /// What differs: the run's value, then the new one.
+        changes: Vec<Change>,
+    },
+    /// The config stored in the run is damaged.
+    #[error("{0}")]
+    StoredConfig(ConfigErrors),
+    /// There is no such game.
+    #[error(transparent)]
+    Game(#[from] GameNameError),
+    /// The engine or device asked for cannot be had.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    /// The run failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl From<DirError> for SessionError {
+    fn from(error: DirError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+fn list(changes: &[Change]) -> String {
+    changes.iter().map(|change| format!("  {change}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Starts the run `config` in `dir`, or resumes it when `dir` holds it, and works until it is complete or `stop` is set.
+///
+/// Keys that decide what a run is (game, seed, network, optimizer, training threads) cannot change on resume; others
+/// may, and the changes are told.
+///
+/// # Errors
+/// When the folder is something else, the config does not fit the run, or the work fails. Everything published stays.
+pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<Ended, SessionError> {
+    let resolved = config.engine_choice().resolve(&available())?;
+    let mut notes: Vec<String> = resolved.reasons.clone();
+    let lock = match dir.find()? {
+        Found::Run => {
+            let lock = dir.open()?;
+            let text = std::fs::read_to_string(dir.config())
+                .map_err(|e| DirError::from(crate::util::publish::PublishError::reading(&dir.config(), e)))?;
+            let stored = RunConfig::parse(&dir.config().display().to_string(), &text, &[])
+                .map_err(SessionError::StoredConfig)?;
+            config.training_threads = config.training_threads.or(stored.training_threads);
+            let changes = diff(&resolved_value(&stored), &resolved_value(&config));
+            let (fixed, free): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(|change| {
+                IDENTITY.iter().any(|key| change.path == *key || change.path.starts_with(&format!("{key}.")))
+            });
+            if !fixed.is_empty() {
+                return Err(SessionError::Identity { folder: dir.root().display().to_string(), changes: fixed });
+            }
+            if !free.is_empty() {
+                notes.push(format!("the config has changed since:\n{}", list(&free)));
+                crate::util::publish::write_atomic(&dir.config(), resolved_json(&config).as_bytes())
+                    .map_err(DirError::from)?;
+            }
+            lock
+        }
+        _ => {
+            config.training_threads = Some(config.training_threads() as u32);
+            dir.create(&resolved_json(&config))?
+        }
+    };
+    let state = RunState::load(dir)?.unwrap_or_default();
+    let (observers, gaps) = observers(dir, &state)?;
+    notes.extend(gaps);
+    let task = Task { config: &config, dir, state, observers, resolved, stop: stop.clone(), notes };
+    let ended = games::dispatch(&config.game, task)??;
+    drop(lock);
+    Ok(ended)
+}
+
+/// Terminal, `metrics.jsonl` and TensorBoard, the latter two cut back to the state that is resumed.
+fn observers(dir: &RunDir, state: &RunState) -> Result<(Observers, Vec<String>), RunError> {
+    let mut observers = Observers::new();
+    observers.add(Console::stderr());
+    let mut gaps = Vec::new();
+    if state.mark == 0 {
+        observers.add(Metrics::create(&dir.metrics())?);
+        observers.add(TensorBoard::create(&dir.tensorboard())?);
+    } else {
+        let mark = Mark { number: state.mark, generation: state.generation, step: state.step };
+        let (metrics, gap) = Metrics::resume(&dir.metrics(), &mark)?;
+        gaps.extend(gap);
+        let (board, gap) = TensorBoard::resume(&dir.tensorboard(), &mark)?;
+        gaps.extend(gap);
+        observers.add(metrics);
+        observers.add(board);
+    }
+    Ok((observers, gaps))
+}
+
+struct Task<'a> {
+    config: &'a RunConfig,
+    dir: &'a RunDir,
+    state: RunState,
+    observers: Observers,
+    resolved: crate::net::Resolved,
+    stop: StopFlag,
+    notes: Vec<String>,
+}
+
+impl GameVisitor for Task<'_> {
+    type Output = Result<Ended, RunError>;
+
+    fn visit<G: Game>(self, game: G) -> Self::Output {
+        let Self { config, dir, state, mut observers, resolved, stop, notes } = self;
+        for note in notes {
+            observers.observe(&Event::Notice(note))?;
+        }
+        Cycle::new(game, config, dir, state, observers, resolved, stop)?.run()
+    }
+}

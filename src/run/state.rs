@@ -1,0 +1,108 @@
+//! What a run must remember to go on exactly where it stopped, besides weights and games.
+
+use serde::{Deserialize, Serialize};
+
+use super::dir::{DirError, RunDir};
+use super::rating::Meeting;
+use crate::util::publish::{PublishError, read_checked, write_checked};
+
+/// Where in the cycle a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Games of the generation are being played.
+    Generate,
+    /// The network is being trained on them.
+    Learn {
+        /// Steps of this generation that are done.
+        done: u64,
+        /// Steps of this generation.
+        total: u64,
+    },
+    /// The candidate is being compared.
+    Gate,
+}
+
+/// The state of a run between two moments at which it can be interrupted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunState {
+    /// Number of the mark that observers were given before this state was published.
+    pub mark: u64,
+    /// The generation in progress, from 1.
+    pub generation: u32,
+    /// Its stage.
+    pub stage: Stage,
+    /// Training steps of the whole run.
+    pub step: u64,
+    /// Training samples of the whole run.
+    pub samples: u64,
+    /// File in `state/` with the trainer's state; `None` before the first training.
+    pub trainer: Option<String>,
+    /// The generation whose network plays.
+    pub best: u32,
+    /// Games played.
+    pub games: u64,
+    /// Positions played.
+    pub positions: u64,
+    /// Draw weights of all games after each generation, as the replay window counts them; the first entry is
+    /// generation 0, which has no games.
+    pub window_totals: Vec<u64>,
+    /// Rated games.
+    pub meetings: Vec<Meeting>,
+    /// Hours of work so far, over all parts of the run.
+    pub hours: f64,
+}
+
+const KIND: [u8; 4] = *b"SPRS";
+const FORMAT: u32 = 1;
+const NAME: &str = "run.state";
+
+impl RunState {
+    /// A run that has not begun.
+    pub fn new() -> Self {
+        Self {
+            mark: 0,
+            generation: 1,
+            stage: Stage::Generate,
+            step: 0,
+            samples: 0,
+            trainer: None,
+            best: 0,
+            games: 0,
+            positions: 0,
+            window_totals: vec![0],
+            meetings: Vec::new(),
+            hours: 0.0,
+        }
+    }
+
+    /// The state that a run left; `None` when it was stopped before its first one.
+    ///
+    /// # Errors
+    /// When the file is damaged, of another format, or cannot be read.
+    pub fn load(dir: &RunDir) -> Result<Option<Self>, DirError> {
+        let path = dir.state_file(NAME);
+        if !path.try_exists().map_err(|e| PublishError::reading(&path, e))? {
+            return Ok(None);
+        }
+        let payload = read_checked(&path, KIND, FORMAT)?;
+        let damaged = |e: serde_json::Error| PublishError::Damaged { file: path.clone(), what: e.to_string() };
+        Ok(Some(serde_json::from_slice(&payload).map_err(damaged)?))
+    }
+
+    /// Publishes the state.
+    ///
+    /// # Errors
+    /// When the disk refuses; the state before is still there then.
+    pub fn save(&self, dir: &RunDir) -> Result<(), DirError> {
+        let payload = serde_json::to_vec(self).expect("plain data has a JSON form");
+        Ok(write_checked(&dir.state_file(NAME), KIND, FORMAT, &payload)?)
+    }
+}
+
+impl Default for RunState {
+    fn default() -> Self {
+        Self::new()
+    }
+}

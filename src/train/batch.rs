@@ -1,0 +1,183 @@
+//! Training positions as slices, whole or in shards, and as tensors on a device.
+
+use std::ops::Range;
+
+use tch::{Device, TchError, Tensor};
+
+use crate::data::Batch;
+use crate::net::NetSpec;
+
+/// A batch of `B` training positions, borrowed; flat and row-major.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchView<'a> {
+    /// Positions in the batch, `B`.
+    pub size: usize,
+    /// Encoded positions, `[B, C, H, W]`.
+    pub planes: &'a [f32],
+    /// 1 for legal moves, 0 for others, `[B, A]`.
+    pub legal: &'a [f32],
+    /// Policy targets, `[B, A]`: each row sums to 1 over legal moves, or is all zero where its policy weight is 0.
+    pub policy: &'a [f32],
+    /// How much each row counts in the policy loss, times its weight, `[B]`; not negative.
+    pub policy_weight: &'a [f32],
+    /// Value targets, `[B, 3]`: win, draw, loss of the player to move; each row sums to 1.
+    pub value: &'a [f32],
+    /// How much each row counts, `[B]`; not negative.
+    pub weight: &'a [f32],
+}
+
+/// A batch whose parts have not the lengths that the network needs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the batch's `{part}` has {found} numbers; the network needs {expected} for {size} positions")]
+pub struct BatchError {
+    /// Which part.
+    pub part: &'static str,
+    /// Its length.
+    pub found: usize,
+    /// The length that it should have.
+    pub expected: usize,
+    /// Positions in the batch.
+    pub size: usize,
+}
+
+impl<'a> From<&'a Batch> for BatchView<'a> {
+    fn from(batch: &'a Batch) -> Self {
+        Self {
+            size: batch.size,
+            planes: &batch.planes,
+            legal: &batch.legal,
+            policy: &batch.policy,
+            policy_weight: &batch.policy_weight,
+            value: &batch.value,
+            weight: &batch.weight,
+        }
+    }
+}
+
+impl<'a> BatchView<'a> {
+    /// Checks every length.
+    ///
+    /// # Errors
+    /// Names the first part of another length; an empty batch is one whose `size` should not be 0.
+    pub fn check(&self, spec: &NetSpec) -> Result<(), BatchError> {
+        let (size, actions) = (self.size, spec.action_count());
+        if size == 0 {
+            return Err(BatchError { part: "size", found: 0, expected: 1, size });
+        }
+        let parts = [
+            ("planes", self.planes, spec.input.len()),
+            ("legal", self.legal, actions),
+            ("policy", self.policy, actions),
+            ("policy_weight", self.policy_weight, 1),
+            ("value", self.value, 3),
+            ("weight", self.weight, 1),
+        ];
+        for (part, slice, per_row) in parts {
+            if slice.len() != size * per_row {
+                return Err(BatchError { part, found: slice.len(), expected: size * per_row, size });
+            }
+        }
+        Ok(())
+    }
+
+    /// Some of the positions of a [`check`](Self::check)ed batch.
+    pub fn rows(&self, rows: Range<usize>) -> BatchView<'a> {
+        let cut = |slice: &'a [f32]| {
+            let per_row = slice.len() / self.size;
+            &slice[rows.start * per_row..rows.end * per_row]
+        };
+        BatchView {
+            size: rows.len(),
+            planes: cut(self.planes),
+            legal: cut(self.legal),
+            policy: cut(self.policy),
+            policy_weight: cut(self.policy_weight),
+            value: cut(self.value),
+            weight: cut(self.weight),
+        }
+    }
+
+    /// Copies everything to `device`, planes as `[B, C, H, W]` of `spec`.
+    ///
+    /// # Errors
+    /// When the lengths do not fit or the device is out of memory.
+    pub(crate) fn to_device(self, spec: &NetSpec, device: Device) -> Result<(Tensor, Targets), TchError> {
+        let tensor = |slice: &[f32], shape: &[i64]| Tensor::f_from_slice(slice)?.f_view(shape)?.f_to_device(device);
+        let (rows, actions) = (self.size as i64, spec.action_count() as i64);
+        let shape = [rows, spec.input.channels as i64, spec.input.height as i64, spec.input.width as i64];
+        let targets = Targets {
+            illegal: tensor(self.legal, &[rows, actions])?.f_eq(0.0)?,
+            policy: tensor(self.policy, &[rows, actions])?,
+            policy_weight: tensor(self.policy_weight, &[rows])?,
+            value: tensor(self.value, &[rows, 3])?,
+            weight: tensor(self.weight, &[rows])?,
+        };
+        Ok((tensor(self.planes, &shape)?, targets))
+    }
+}
+
+/// What the network should have said about a batch of `B` positions, on a device.
+#[derive(Debug)]
+pub struct Targets {
+    /// Which moves are not legal, `[B, A]`, bool.
+    pub illegal: Tensor,
+    /// Policy targets, `[B, A]`.
+    pub policy: Tensor,
+    /// How much each row counts in the policy loss, times its weight, `[B]`.
+    pub policy_weight: Tensor,
+    /// Value targets, `[B, 3]`: win, draw, loss of the player to move.
+    pub value: Tensor,
+    /// How much each row counts, `[B]`.
+    pub weight: Tensor,
+}
+
+/// The total weights that losses are divided by: those of the whole batch, also where its rows are dealt to
+/// several threads, so that the shards' losses and gradients just add up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Totals {
+    /// Sum of weight times policy weight.
+    pub policy: f64,
+    /// Sum of weights.
+    pub value: f64,
+}
+
+impl Totals {
+    /// The total weights of a batch.
+    pub fn of(batch: &BatchView<'_>) -> Self {
+        let pairs = batch.weight.iter().zip(batch.policy_weight);
+        Self {
+            policy: pairs.map(|(&w, &p)| f64::from(w) * f64::from(p)).sum(),
+            value: batch.weight.iter().map(|&w| f64::from(w)).sum(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::testing;
+
+    #[test]
+    fn lengths_are_checked_and_rows_cut_every_part() {
+        let spec = testing::small_mlp();
+        let batch = testing::batch(&spec, 5, 1);
+        let view = batch.view();
+        assert_eq!(view.check(&spec), Ok(()));
+        let part = view.rows(1..3);
+        assert_eq!(part.check(&spec), Ok(()));
+        assert_eq!(part.value, &view.value[3..9]);
+        assert_eq!(part.planes, &view.planes[spec.input.len()..3 * spec.input.len()]);
+        let short = BatchView { policy: &view.policy[1..], ..view };
+        let actions = spec.action_count();
+        let expected = BatchError { part: "policy", found: 5 * actions - 1, expected: 5 * actions, size: 5 };
+        assert_eq!(short.check(&spec), Err(expected));
+        assert_eq!(BatchView { size: 0, ..view }.check(&spec).unwrap_err().part, "size");
+    }
+
+    #[test]
+    fn totals_multiply_the_two_weights() {
+        let batch = testing::batch(&testing::small_mlp(), 3, 1);
+        let view = BatchView { weight: &[1.0, 2.0, 0.5], policy_weight: &[1.0, 0.0, 0.5], ..batch.view() };
+        assert_eq!(Totals::of(&view), Totals { policy: 1.25, value: 3.5 });
+    }
+}

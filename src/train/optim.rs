@@ -1,0 +1,209 @@
+//! AdamW and SGD with Nesterov momentum on one flat vector, with a state that can be saved.
+//!
+//! `tch`'s own optimizers can neither give away nor take back their state, so a run could not be resumed exactly.
+
+use tch::{Device, Kind, TchError, Tensor};
+
+use crate::train::layout::Layout;
+use crate::train::params::OptimizerParams;
+
+/// An optimizer for the parameters of a [`Layout`], with its moments.
+#[derive(Debug)]
+pub struct Optimizer {
+    rule: OptimizerParams,
+    weight_decay: f64,
+    decayed: i64,
+    /// Names and numbers, each a flat float32 vector of all parameters.
+    moments: Vec<(&'static str, Tensor)>,
+    steps: u64,
+}
+
+impl Optimizer {
+    /// An optimizer at the start of a run: all moments are zero.
+    ///
+    /// # Errors
+    /// When the device is out of memory.
+    pub fn new(rule: OptimizerParams, weight_decay: f64, layout: &Layout, device: Device) -> Result<Self, TchError> {
+        let names: &[&'static str] = match &rule {
+            OptimizerParams::Adamw(_) => &["first_moment", "second_moment"],
+            OptimizerParams::Sgd(_) => &["velocity"],
+        };
+        let mut moments = Vec::new();
+        for &name in names {
+            moments.push((name, Tensor::f_zeros([layout.trainable()], (Kind::Float, device))?));
+        }
+        Ok(Self { rule, weight_decay, decayed: layout.decayed(), moments, steps: 0 })
+    }
+
+    /// Steps made so far; bias corrections depend on it.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The moments by name, each a flat vector in the order of the layout.
+    pub fn moments(&self) -> &[(&'static str, Tensor)] {
+        &self.moments
+    }
+
+    /// Goes on from a saved state: `moments` in the order of [`moments`](Self::moments).
+    ///
+    /// # Panics
+    /// When there are not as many moments as this optimizer has.
+    ///
+    /// # Errors
+    /// When a moment has another length.
+    pub fn restore(&mut self, steps: u64, moments: &[Tensor]) -> Result<(), TchError> {
+        assert_eq!(moments.len(), self.moments.len(), "a state of this optimizer has all its moments");
+        for ((_, own), saved) in self.moments.iter_mut().zip(moments) {
+            own.f_copy_(saved)?;
+        }
+        self.steps = steps;
+        Ok(())
+    }
+
+    /// Changes `parameters` (flat, without autograd) along `gradient` of the same length with learning rate `rate`.
+    ///
+    /// # Errors
+    /// When shapes differ or the device fails.
+    pub fn step(&mut self, parameters: &mut Tensor, gradient: &Tensor, rate: f64) -> Result<(), TchError> {
+        let _guard = tch::no_grad_guard();
+        self.steps += 1;
+        let mut kernels = parameters.f_narrow(0, 0, self.decayed)?;
+        match &self.rule {
+            // Loshchilov and Hutter 2019, algorithm 2 (with schedule multiplier 1 and learning rate alpha =
+            // `rate`, which also scales the decay, as in PyTorch).
+            OptimizerParams::Adamw(adamw) => {
+                let [(_, first), (_, second)] = &mut self.moments[..] else { unreachable!("AdamW has two moments") };
+                let _ = first.f_lerp_(gradient, 1.0 - adamw.beta1)?;
+                let _ = second.f_lerp_(&gradient.f_square()?, 1.0 - adamw.beta2)?;
+                let steps = self.steps as f64;
+                let (correct1, correct2) = (1.0 - adamw.beta1.powf(steps), 1.0 - adamw.beta2.powf(steps));
+                let mut root = second.f_div_scalar(correct2)?;
+                let _ = root.f_sqrt_()?.f_add_scalar_(adamw.epsilon)?;
+                let _ = kernels.f_mul_scalar_(1.0 - rate * self.weight_decay)?;
+                let _ = parameters.f_sub_(&first.f_div(&root)?.f_mul_scalar_(rate / correct1)?)?;
+            }
+            // Sutskever et al. 2013, equations 7 and 8, with the gradient taken at the look-ahead point, which is
+            // then what is stored; the form that PyTorch and TensorFlow use.
+            OptimizerParams::Sgd(sgd) => {
+                let [(_, velocity)] = &mut self.moments[..] else { unreachable!("SGD has one moment") };
+                let mut gradient = gradient.f_detach_copy()?;
+                let _ = gradient.f_narrow(0, 0, self.decayed)?.f_add_(&kernels.f_mul_scalar(self.weight_decay)?)?;
+                let _ = velocity.f_mul_scalar_(sgd.momentum)?.f_add_(&gradient)?;
+                let _ = gradient.f_add_(&velocity.f_mul_scalar(sgd.momentum)?)?;
+                let _ = parameters.f_sub_(&gradient.f_mul_scalar_(rate)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::layout::to_vec;
+    use crate::train::params::{AdamwParams, SgdParams};
+    use crate::train::testing;
+    use crate::util::rng::Stream;
+
+    fn adamw() -> OptimizerParams {
+        OptimizerParams::Adamw(AdamwParams { beta1: 0.8, beta2: 0.97, epsilon: 1e-6 })
+    }
+
+    fn sgd() -> OptimizerParams {
+        OptimizerParams::Sgd(SgdParams { momentum: 0.7 })
+    }
+
+    fn random(stream: &mut Stream, len: i64) -> Tensor {
+        let numbers: Vec<f32> = (0..len).map(|_| stream.normal() as f32).collect();
+        Tensor::from_slice(&numbers)
+    }
+
+    /// The formulas of the papers in plain double precision, number by number.
+    fn by_hand(rule: &OptimizerParams, decay: f64, start: f64, gradients: &[f64], rates: &[f64]) -> f64 {
+        let (mut x, mut m, mut v) = (start, 0.0, 0.0);
+        for (t, (&g, &rate)) in gradients.iter().zip(rates).enumerate() {
+            match rule {
+                OptimizerParams::Adamw(p) => {
+                    m = p.beta1 * m + (1.0 - p.beta1) * g;
+                    v = p.beta2 * v + (1.0 - p.beta2) * g * g;
+                    let m_hat = m / (1.0 - p.beta1.powi(t as i32 + 1));
+                    let v_hat = v / (1.0 - p.beta2.powi(t as i32 + 1));
+                    x -= rate * (m_hat / (v_hat.sqrt() + p.epsilon) + decay * x);
+                }
+                OptimizerParams::Sgd(p) => {
+                    let g = g + decay * x;
+                    v = p.momentum * v + g;
+                    x -= rate * (g + p.momentum * v);
+                }
+            }
+        }
+        x
+    }
+
+    #[test]
+    fn one_and_three_steps_equal_the_formulas() {
+        let layout = Layout::new(&testing::small_mlp());
+        let rates = [0.1, 0.03, 0.2];
+        for rule in [adamw(), sgd()] {
+            for count in [1, 3] {
+                let mut stream = Stream::test(count as u64);
+                let start = random(&mut stream, layout.trainable());
+                let gradients: Vec<Tensor> = (0..count).map(|_| random(&mut stream, layout.trainable())).collect();
+                let mut optimizer = Optimizer::new(rule.clone(), 0.05, &layout, Device::Cpu).unwrap();
+                let mut parameters = start.copy();
+                for (gradient, &rate) in gradients.iter().zip(&rates) {
+                    optimizer.step(&mut parameters, gradient, rate).unwrap();
+                }
+                assert_eq!(optimizer.steps(), count as u64);
+                let (start, end) = (to_vec(&start).unwrap(), to_vec(&parameters).unwrap());
+                let gradients: Vec<Vec<f32>> = gradients.iter().map(|g| to_vec(g).unwrap()).collect();
+                for i in 0..start.len() {
+                    let decay = if (i as i64) < layout.decayed() { 0.05 } else { 0.0 };
+                    let column: Vec<f64> = gradients.iter().map(|g| f64::from(g[i])).collect();
+                    let expected = by_hand(&rule, decay, f64::from(start[i]), &column, &rates);
+                    let error = (f64::from(end[i]) - expected).abs();
+                    assert!(error < 1e-6, "{rule:?}, {count} steps, {i}: {} instead of {expected}", end[i]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_step_equals_numbers_worked_out_on_paper() {
+        let layout = Layout::new(&testing::small_mlp());
+        let step = |rule: OptimizerParams| {
+            let mut parameters = Tensor::ones([layout.trainable()], (Kind::Float, Device::Cpu));
+            let gradient = parameters.f_mul_scalar(2.0).unwrap();
+            let mut optimizer = Optimizer::new(rule, 0.5, &layout, Device::Cpu).unwrap();
+            optimizer.step(&mut parameters, &gradient, 0.1).unwrap();
+            let end = to_vec(&parameters).unwrap();
+            (end[0], end[end.len() - 1])
+        };
+        // The first AdamW step moves by the rate whatever the gradient: 1 - 0.1 * 0.5 * 1 - 0.1 and 1 - 0.1.
+        let (kernel, bias) = step(OptimizerParams::default());
+        assert!((kernel - 0.85).abs() < 1e-6 && (bias - 0.9).abs() < 1e-6, "{kernel} {bias}");
+        // SGD: the gradient with decay is 2.5 and 2; the step 0.1 * 1.7 of it.
+        let (kernel, bias) = step(sgd());
+        assert!((kernel - 0.575).abs() < 1e-6 && (bias - 0.66).abs() < 1e-6, "{kernel} {bias}");
+    }
+
+    #[test]
+    fn a_restored_optimizer_goes_on_bit_for_bit() {
+        let layout = Layout::new(&testing::small_mlp());
+        for rule in [adamw(), sgd()] {
+            let mut stream = Stream::test(7);
+            let mut parameters = random(&mut stream, layout.trainable());
+            let gradients: Vec<Tensor> = (0..6).map(|_| random(&mut stream, layout.trainable())).collect();
+            let mut whole = Optimizer::new(rule.clone(), 0.05, &layout, Device::Cpu).unwrap();
+            let mut resumed = Optimizer::new(rule, 0.05, &layout, Device::Cpu).unwrap();
+            gradients[..3].iter().for_each(|g| whole.step(&mut parameters, g, 0.1).unwrap());
+            let saved: Vec<Tensor> = whole.moments().iter().map(|(_, moment)| moment.copy()).collect();
+            let mut copy = parameters.copy();
+            gradients[3..].iter().for_each(|g| whole.step(&mut parameters, g, 0.1).unwrap());
+            resumed.restore(3, &saved).unwrap();
+            gradients[3..].iter().for_each(|g| resumed.step(&mut copy, g, 0.1).unwrap());
+            assert_eq!(to_vec(&copy).unwrap(), to_vec(&parameters).unwrap());
+        }
+    }
+}

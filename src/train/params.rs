@@ -1,0 +1,246 @@
+//! The config section `training`: what the learner may be told.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::train::schedule::Schedule;
+
+/// How the network is fitted to the games (config section `training`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainParams {
+    /// Positions in one training step. Default 256; AlphaZero 4096, AlphaGo Zero 2048.
+    #[schemars(range(min = 1, max = 65536))]
+    pub batch_size: usize,
+    /// How gradients become changes of the weights. Default AdamW; AlphaZero plain SGD with momentum.
+    pub optimizer: OptimizerParams,
+    /// Learning rate at its highest, after warm-up and before the schedule lowers it. Default 0.001, good for
+    /// AdamW; SGD wants about 0.02. AlphaZero 0.2 (SGD, batch 4096).
+    #[schemars(range(min = 0.0, max = 10.0))]
+    pub learning_rate: f64,
+    /// Steps over which the learning rate first rises linearly to its full height; 0 for none. Default 100;
+    /// AlphaZero none.
+    #[schemars(range(min = 0, max = 10_000_000))]
+    pub warmup_steps: u64,
+    /// How the learning rate falls over the run. Default constant; AlphaZero by ten, three times.
+    pub schedule: Schedule,
+    /// Weight decay of kernels; biases and normalisation are never decayed. AdamW shrinks them by
+    /// `learning_rate * weight_decay` of themselves in each step, SGD adds `weight_decay * weight` to the gradient.
+    /// Default 0.01, for AdamW; with SGD take about 0.0001, as AlphaZero does.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub weight_decay: f64,
+    /// A gradient whose length (over all parameters together) is greater is shortened to this; 0 for no limit.
+    /// Default 2; AlphaZero none.
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    pub gradient_clip: f64,
+    /// Weight of the value loss against the policy loss, which has weight 1. Default 1, as AlphaZero.
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub value_loss_weight: f64,
+    /// Share of the old average that is kept in each step by the averaged weights that play; 0 plays the newest
+    /// weights. Averages over about `1 / (1 - ema_decay)` steps. Default 0.995; AlphaZero 0.
+    #[schemars(range(min = 0.0, max = 0.999_999))]
+    pub ema_decay: f64,
+    /// Number format in which convolutions compute; weights, sums and losses are float32 in any case. `auto` is
+    /// bfloat16 on CPUs that multiply it in hardware (AMX), else float32. Default `auto`.
+    pub precision: TrainPrecision,
+}
+
+impl Default for TrainParams {
+    fn default() -> Self {
+        Self {
+            batch_size: 256,
+            optimizer: OptimizerParams::default(),
+            learning_rate: 1e-3,
+            warmup_steps: 100,
+            schedule: Schedule::default(),
+            weight_decay: 0.01,
+            gradient_clip: 2.0,
+            value_loss_weight: 1.0,
+            ema_decay: 0.995,
+            precision: TrainPrecision::Auto,
+        }
+    }
+}
+
+/// Which optimizer, with its own numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum OptimizerParams {
+    /// Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+    Adamw(AdamwParams),
+    /// Stochastic gradient descent with Nesterov momentum (Sutskever et al. 2013).
+    Sgd(SgdParams),
+}
+
+impl Default for OptimizerParams {
+    fn default() -> Self {
+        Self::Adamw(AdamwParams::default())
+    }
+}
+
+/// Numbers of AdamW, named as in the paper.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdamwParams {
+    /// Share of the mean gradient that is kept in each step. Default 0.9, as in the paper.
+    #[schemars(range(min = 0.0, max = 0.999_999))]
+    pub beta1: f64,
+    /// Share of the mean squared gradient that is kept in each step. Default 0.999, as in the paper.
+    #[schemars(range(min = 0.0, max = 0.999_999))]
+    pub beta2: f64,
+    /// Added to the root of the mean squared gradient. Default 1e-8, as in the paper.
+    #[schemars(range(min = 1e-12, max = 1.0))]
+    pub epsilon: f64,
+}
+
+impl Default for AdamwParams {
+    fn default() -> Self {
+        Self { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 }
+    }
+}
+
+/// Numbers of SGD.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SgdParams {
+    /// Share of the velocity that is kept in each step; 0 is plain SGD. Default 0.9, as AlphaGo Zero.
+    #[schemars(range(min = 0.0, max = 0.999_999))]
+    pub momentum: f64,
+}
+
+impl Default for SgdParams {
+    fn default() -> Self {
+        Self { momentum: 0.9 }
+    }
+}
+
+/// Number format of the convolutions in training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TrainPrecision {
+    /// Whichever is faster on the device.
+    #[default]
+    Auto,
+    /// 32-bit floating point.
+    F32,
+    /// bfloat16: the range of float32 with 8 bits of precision.
+    Bf16,
+}
+
+/// A number of the section that is out of range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}` is {value}; allowed is {allowed}")]
+pub struct ParamProblem {
+    /// Path of the field inside the section `training`, such as `optimizer.beta1`.
+    pub field: String,
+    /// What it holds.
+    pub value: String,
+    /// What it may hold, in words.
+    pub allowed: String,
+}
+
+impl TrainParams {
+    /// Everything in the section that is out of range; empty when all is well.
+    pub fn problems(&self) -> Vec<ParamProblem> {
+        let mut found = Problems(Vec::new());
+        found.check("batch_size", self.batch_size, 1, 65_536);
+        match &self.optimizer {
+            OptimizerParams::Adamw(adamw) => {
+                found.check("optimizer.beta1", adamw.beta1, 0.0, 0.999_999);
+                found.check("optimizer.beta2", adamw.beta2, 0.0, 0.999_999);
+                found.check("optimizer.epsilon", adamw.epsilon, 1e-12, 1.0);
+            }
+            OptimizerParams::Sgd(sgd) => found.check("optimizer.momentum", sgd.momentum, 0.0, 0.999_999),
+        }
+        found.check("learning_rate", self.learning_rate, 0.0, 10.0);
+        found.check("warmup_steps", self.warmup_steps, 0, 10_000_000);
+        match &self.schedule {
+            Schedule::Constant(_) => {}
+            Schedule::Cosine(cosine) => {
+                found.check("schedule.steps", cosine.steps, 1, 1_000_000_000);
+                found.check("schedule.end", cosine.end, 0.0, 1.0);
+            }
+            Schedule::Steps(steps) => {
+                found.check("schedule.factor", steps.factor, 0.0, 1.0);
+                if steps.at.windows(2).any(|pair| pair[0] >= pair[1]) {
+                    found.push("schedule.at", format!("{:?}", steps.at), "a list of rising step numbers".into());
+                }
+            }
+        }
+        found.check("weight_decay", self.weight_decay, 0.0, 1.0);
+        found.check("gradient_clip", self.gradient_clip, 0.0, 1e6);
+        found.check("value_loss_weight", self.value_loss_weight, 0.0, 1000.0);
+        found.check("ema_decay", self.ema_decay, 0.0, 0.999_999);
+        found.0
+    }
+}
+
+struct Problems(Vec<ParamProblem>);
+
+impl Problems {
+    fn push(&mut self, field: &str, value: String, allowed: String) {
+        self.0.push(ParamProblem { field: field.into(), value, allowed });
+    }
+
+    /// A number that is not a number is outside every range.
+    fn check<T: PartialOrd + std::fmt::Display>(&mut self, field: &str, value: T, low: T, high: T) {
+        if !(low <= value && value <= high) {
+            self.push(field, value.to_string(), format!("{low} to {high}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::schedule::{Cosine, Steps};
+
+    #[test]
+    fn defaults_are_valid_and_an_empty_section_means_them() {
+        assert_eq!(TrainParams::default().problems(), []);
+        assert_eq!(serde_json::from_str::<TrainParams>("{}").unwrap(), TrainParams::default());
+        let text = serde_json::to_string(&TrainParams::default()).unwrap();
+        assert_eq!(serde_json::from_str::<TrainParams>(&text).unwrap(), TrainParams::default());
+    }
+
+    #[test]
+    fn all_problems_are_reported_at_once() {
+        let params = TrainParams {
+            batch_size: 0,
+            optimizer: OptimizerParams::Adamw(AdamwParams { beta2: 1.0, ..AdamwParams::default() }),
+            learning_rate: f64::NAN,
+            schedule: Schedule::Steps(Steps { at: vec![5, 5], factor: 2.0 }),
+            ema_decay: -0.1,
+            ..TrainParams::default()
+        };
+        let fields: Vec<_> = params.problems().into_iter().map(|p| p.field).collect();
+        let expected =
+            ["batch_size", "optimizer.beta2", "learning_rate", "schedule.factor", "schedule.at", "ema_decay"];
+        assert_eq!(fields, expected);
+        assert_eq!(params.problems()[0].to_string(), "`batch_size` is 0; allowed is 1 to 65536");
+        let cosine = Schedule::Cosine(Cosine { steps: 0, end: 0.0 });
+        assert_eq!(TrainParams { schedule: cosine, ..TrainParams::default() }.problems()[0].field, "schedule.steps");
+        let sgd = OptimizerParams::Sgd(SgdParams { momentum: f64::INFINITY });
+        assert_eq!(TrainParams { optimizer: sgd, ..TrainParams::default() }.problems()[0].field, "optimizer.momentum");
+    }
+
+    #[test]
+    fn the_section_is_strict_at_every_level() {
+        let parse = serde_json::from_str::<TrainParams>;
+        let sgd = parse(r#"{"optimizer": {"type": "sgd", "momentum": 0.8}, "precision": "bf16"}"#).unwrap();
+        assert_eq!(sgd.optimizer, OptimizerParams::Sgd(SgdParams { momentum: 0.8 }));
+        assert_eq!(sgd.precision, TrainPrecision::Bf16);
+        for (text, word) in [
+            (r#"{"batchsize": 3}"#, "batchsize"),
+            (r#"{"optimizer": {"type": "sgd", "beta1": 0.8}}"#, "beta1"),
+            (r#"{"optimizer": {"type": "adam"}}"#, "adam"),
+            (r#"{"schedule": {"type": "constant", "steps": 3}}"#, "steps"),
+            (r#"{"precision": "half"}"#, "half"),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.contains(word), "{text}: {message}");
+        }
+        let schema = serde_json::to_string(&schemars::schema_for!(TrainParams)).unwrap();
+        assert!(schema.contains(r#""maximum":65536"#) && schema.contains("Positions in one training step"), "{schema}");
+    }
+}

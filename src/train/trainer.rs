@@ -1,0 +1,390 @@
+//! The learner: takes batches, changes weights, and can be put away and taken up again without a trace.
+
+use std::path::Path;
+
+use tch::{Device, Kind, TchError, Tensor};
+
+use crate::net::{NetSpec, TorchError, TorchNet, Weights};
+use crate::train::batch::{BatchError, BatchView, Totals};
+use crate::train::ema::Ema;
+use crate::train::layout::{Layout, to_vec};
+use crate::train::loss::{LossReport, Sums, loss};
+use crate::train::optim::Optimizer;
+use crate::train::params::{OptimizerParams, ParamProblem, TrainParams, TrainPrecision};
+use crate::train::replica::{Replica, automatic_precision, bind};
+use crate::train::schedule::learning_rate;
+use crate::train::state::{State, StateError};
+
+/// Training cannot begin or go on. A failed step changes nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// The parameters are out of range.
+    #[error("the section `training` of the config: {}", list(.0))]
+    Params(Vec<ParamProblem>),
+    /// No threads to train on.
+    #[error("training needs at least one thread")]
+    Threads,
+    /// The batch does not fit the network.
+    #[error(transparent)]
+    Batch(#[from] BatchError),
+    /// A loss or gradient is infinite or not a number.
+    #[error(
+        "training step {step}: the {term} is not finite; the step was not applied. Lower `training.learning_rate`, \
+         or go on from an older checkpoint"
+    )]
+    NotFinite {
+        /// Number of the step that was tried, the first being 0.
+        step: u64,
+        /// `policy loss`, `value loss`, or `gradient of TENSOR`.
+        term: String,
+    },
+    /// The network could not be built or run.
+    #[error(transparent)]
+    Network(#[from] TorchError),
+    /// The training state could not be saved or taken up.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+impl From<TchError> for TrainError {
+    fn from(error: TchError) -> Self {
+        Self::Network(error.into())
+    }
+}
+
+fn list(problems: &[ParamProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// What one step did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepStats {
+    /// Number of the step, the first being 0.
+    pub step: u64,
+    /// Positions in the batch.
+    pub samples: usize,
+    /// Learning rate of the step.
+    pub learning_rate: f64,
+    /// Length of the whole gradient before clipping.
+    pub gradient_norm: f64,
+    /// Whether the gradient was shortened.
+    pub clipped: bool,
+    /// Losses and figures of the batch under the weights before the step, in training mode.
+    pub report: LossReport,
+}
+
+/// Fits one network to batches of positions.
+///
+/// On a CPU the batch is dealt to `threads` threads, each with a replica of the network that shares the weights;
+/// gradients are added in the order of the replicas, and each replica normalises by the statistics of its own
+/// rows ("ghost" batches, Hoffer et al. 2017, section 4). That scales where libtorch's own threads stall as soon as
+/// anything else runs, and the result depends on the number of threads only, never on timing: the same
+/// batches give the same weights, bit for bit.
+#[derive(Debug)]
+pub struct Trainer {
+    spec: NetSpec,
+    params: TrainParams,
+    layout: Layout,
+    precision: Kind,
+    /// All weights, flat; the replicas' parameters are views of it.
+    values: Tensor,
+    replicas: Vec<Replica>,
+    optimizer: Optimizer,
+    ema: Ema,
+    /// The network with averaged weights, which are views of those of `ema`.
+    player: TorchNet,
+    step: u64,
+    /// Whether the first replica holds the gradient of a step.
+    has_gradient: bool,
+}
+
+impl Trainer {
+    /// A trainer at the start of a run with these weights. `threads` is the number of CPU threads to train on (a
+    /// GPU is fed by one whatever it is). libtorch's own threads are set to one for the whole process.
+    ///
+    /// # Errors
+    /// When parameters are out of range, weights are not those of `spec`, or the device fails.
+    pub fn new(
+        spec: &NetSpec,
+        weights: &Weights,
+        params: TrainParams,
+        device: Device,
+        threads: usize,
+    ) -> Result<Self, TrainError> {
+        let problems = params.problems();
+        if !problems.is_empty() {
+            return Err(TrainError::Params(problems));
+        }
+        if threads == 0 {
+            return Err(TrainError::Threads);
+        }
+        weights.check(spec).map_err(TorchError::from)?;
+        tch::set_num_threads(1);
+        let layout = Layout::new(spec);
+        let values = layout.flatten(weights, device)?;
+        let precision = match params.precision {
+            TrainPrecision::Auto => automatic_precision(device),
+            TrainPrecision::F32 => Kind::Float,
+            TrainPrecision::Bf16 => Kind::BFloat16,
+        };
+        let count = if device == Device::Cpu { threads } else { 1 };
+        let replicas = (0..count)
+            .map(|_| Replica::new(spec, weights, &layout, &values, precision))
+            .collect::<Result<Vec<_>, _>>()?;
+        let optimizer = Optimizer::new(params.optimizer.clone(), params.weight_decay, &layout, device)?;
+        let ema = Ema::new(params.ema_decay, &values)?;
+        let player = TorchNet::new(spec, weights, device)?;
+        let buffers = ema.average().f_narrow(0, layout.trainable(), layout.total() - layout.trainable())?;
+        bind(&player, &layout, ema.average(), &buffers)?;
+        Ok(Self {
+            spec: spec.clone(),
+            params,
+            layout,
+            precision,
+            values,
+            replicas,
+            optimizer,
+            ema,
+            player,
+            step: 0,
+            has_gradient: false,
+        })
+    }
+
+    /// The network's description.
+    pub fn spec(&self) -> &NetSpec {
+        &self.spec
+    }
+
+    /// Training steps made so far.
+    pub fn step_count(&self) -> u64 {
+        self.step
+    }
+
+    /// Learning rate of the next step.
+    pub fn learning_rate(&self) -> f64 {
+        learning_rate(self.params.learning_rate, self.params.warmup_steps, &self.params.schedule, self.step)
+    }
+
+    /// The number format in which convolutions compute: what `precision: auto` came to.
+    pub fn precision(&self) -> TrainPrecision {
+        if self.precision == Kind::BFloat16 { TrainPrecision::Bf16 } else { TrainPrecision::F32 }
+    }
+
+    /// One training step on a batch.
+    ///
+    /// # Errors
+    /// When the batch does not fit, a loss or gradient is not finite, or the device fails; then nothing has changed.
+    pub fn step<'a>(&mut self, batch: impl Into<BatchView<'a>>) -> Result<StepStats, TrainError> {
+        let batch = batch.into();
+        batch.check(&self.spec)?;
+        let totals = Totals::of(&batch);
+        let sums = self.run_shards(&batch, totals)?;
+        let report = sums.report(totals, self.params.value_loss_weight);
+        let failed = |term: String| Err(TrainError::NotFinite { step: self.step, term });
+        if !report.policy.is_finite() {
+            return failed("policy loss".into());
+        }
+        if !report.value.is_finite() {
+            return failed("value loss".into());
+        }
+        let _guard = tch::no_grad_guard();
+        let gradient_norm = self.replicas[0].gradient.f_norm()?.f_double_value(&[])?;
+        if !gradient_norm.is_finite() {
+            return failed(self.guilty_gradient()?);
+        }
+        let limit = self.params.gradient_clip;
+        let clipped = limit > 0.0 && gradient_norm > limit;
+        if clipped {
+            let _ = self.replicas[0].gradient.f_mul_scalar_(limit / gradient_norm)?;
+        }
+
+        let rate = self.learning_rate();
+        let trainable = self.layout.trainable();
+        self.mean_of_buffers(batch.size)?;
+        let mut parameters = self.values.f_narrow(0, 0, trainable)?;
+        self.optimizer.step(&mut parameters, &self.replicas[0].gradient, rate)?;
+        self.ema.update(&self.values)?;
+        self.has_gradient = true;
+        let step = self.step;
+        self.step += 1;
+        Ok(StepStats { step, samples: batch.size, learning_rate: rate, gradient_norm, clipped, report })
+    }
+
+    /// Losses and figures of the averaged weights on a batch, as they play: running statistics, float32. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When the batch does not fit or the device fails.
+    pub fn evaluate<'a>(&self, batch: impl Into<BatchView<'a>>) -> Result<LossReport, TrainError> {
+        let batch = batch.into();
+        batch.check(&self.spec)?;
+        let _guard = tch::no_grad_guard();
+        let totals = Totals::of(&batch);
+        let (planes, targets) = batch.to_device(&self.spec, self.values.device())?;
+        let heads = self.player.forward(&planes, false)?;
+        let sums = loss(&heads, &targets, totals, self.params.value_loss_weight)?.sums()?;
+        Ok(sums.report(totals, self.params.value_loss_weight))
+    }
+
+    /// The averaged weights, which should play.
+    ///
+    /// # Errors
+    /// When reading from the device fails.
+    pub fn play_weights(&self) -> Result<Weights, TrainError> {
+        Ok(self.layout.unflatten(self.ema.average())?)
+    }
+
+    /// The weights that are trained.
+    ///
+    /// # Errors
+    /// When reading from the device fails.
+    pub fn raw_weights(&self) -> Result<Weights, TrainError> {
+        Ok(self.layout.unflatten(&self.values)?)
+    }
+
+    /// Numbers for histograms: `weights/NAME` for each trainable tensor, and `gradients/NAME` (after clipping) once
+    /// a step has been made.
+    ///
+    /// # Errors
+    /// When reading from the device fails.
+    pub fn histograms(&self) -> Result<Vec<(String, Vec<f32>)>, TrainError> {
+        let mut found = Vec::new();
+        let mut add = |group: &str, flat: &Tensor| {
+            let numbers = to_vec(flat)?;
+            for entry in self.layout.parameters() {
+                let slice = &numbers[entry.offset as usize..(entry.offset + entry.len) as usize];
+                found.push((format!("{group}/{}", entry.name), slice.to_vec()));
+            }
+            Ok::<(), TchError>(())
+        };
+        add("weights", &self.values)?;
+        if self.has_gradient {
+            add("gradients", &self.replicas[0].gradient)?;
+        }
+        Ok(found)
+    }
+
+    /// Saves everything that training goes on from as one file; an older one is replaced when the new one is whole.
+    ///
+    /// # Errors
+    /// When the file cannot be written or the device read.
+    pub fn save_state(&self, path: &Path) -> Result<(), TrainError> {
+        let moments = self.optimizer.moments().iter();
+        let moments = moments.map(|(name, moment)| Ok(((*name).to_owned(), self.layout.unflatten(moment)?)));
+        let state = State {
+            step: self.step,
+            optimizer_steps: self.optimizer.steps(),
+            average_steps: self.ema.steps(),
+            optimizer: self.optimizer_name().to_owned(),
+            weights: self.raw_weights()?,
+            average: self.play_weights()?,
+            moments: moments.collect::<Result<_, TchError>>()?,
+        };
+        Ok(state.save(path)?)
+    }
+
+    /// Goes on from a saved state: the same batches then give the same weights as without the interruption.
+    ///
+    /// # Errors
+    /// When the file is not there, damaged, of another format, network or optimizer, or holds a number that is not
+    /// finite. Then nothing has changed.
+    pub fn load_state(&mut self, path: &Path) -> Result<(), TrainError> {
+        let names: Vec<&str> = self.optimizer.moments().iter().map(|(name, _)| *name).collect();
+        let state = State::load(path, &self.spec, self.optimizer_name(), &names)?;
+        let _guard = tch::no_grad_guard();
+        let device = self.values.device();
+        let values = self.layout.flatten(&state.weights, device)?;
+        let average = self.layout.flatten(&state.average, device)?;
+        let moments = state.moments.iter().map(|(_, moment)| self.layout.flatten_trainable(moment, device));
+        let moments = moments.collect::<Result<Vec<_>, _>>()?;
+        self.values.f_copy_(&values)?;
+        self.ema.restore(state.average_steps, &average)?;
+        self.optimizer.restore(state.optimizer_steps, &moments)?;
+        self.step = state.step;
+        self.has_gradient = false;
+        Ok(())
+    }
+
+    fn optimizer_name(&self) -> &'static str {
+        match self.params.optimizer {
+            OptimizerParams::Adamw(_) => "adamw",
+            OptimizerParams::Sgd(_) => "sgd",
+        }
+    }
+
+    /// Runs each replica on its rows; afterwards the first one holds the gradient of the whole batch.
+    fn run_shards(&mut self, batch: &BatchView<'_>, totals: Totals) -> Result<Sums, TrainError> {
+        let (trainable, weight) = (self.layout.trainable(), self.params.value_loss_weight);
+        let buffers = self.values.f_narrow(0, trainable, self.layout.total() - trainable)?;
+        let count = shards(self.replicas.len(), batch.size);
+        let rows = |shard: usize| batch.rows(shard_rows(shard, count, batch.size));
+        let (first, others) = self.replicas.split_first_mut().expect("there is at least one replica");
+        let others = &mut others[..count - 1];
+        let mut sums = if others.is_empty() {
+            first.run(*batch, totals, weight, &buffers)?
+        } else {
+            // The first shard runs on this thread. Each other thread gets a handle of its own.
+            std::thread::scope(|scope| {
+                let running: Vec<_> = others
+                    .iter_mut()
+                    .enumerate()
+                    .map(|(i, replica)| {
+                        let (shard, buffers) = (rows(i + 1), buffers.shallow_clone());
+                        scope.spawn(move || replica.run(shard, totals, weight, &buffers))
+                    })
+                    .collect();
+                let mut sums = first.run(rows(0), totals, weight, &buffers)?;
+                for thread in running {
+                    let part = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                    sums.add(&part);
+                }
+                Ok::<_, TorchError>(sums)
+            })?
+        };
+        let _guard = tch::no_grad_guard();
+        for replica in others.iter() {
+            let _ = first.gradient.f_add_(&replica.gradient)?;
+        }
+        Ok(std::mem::take(&mut sums))
+    }
+
+    /// Replaces the running statistics by the mean of the replicas', each counting by its rows.
+    fn mean_of_buffers(&mut self, size: usize) -> Result<(), TchError> {
+        let trainable = self.layout.trainable();
+        let mut own = self.values.f_narrow(0, trainable, self.layout.total() - trainable)?;
+        let count = shards(self.replicas.len(), size);
+        if count == 1 {
+            return own.f_copy_(&self.replicas[0].buffers);
+        }
+        let _ = own.f_zero_()?;
+        for (shard, replica) in self.replicas[..count].iter().enumerate() {
+            let share = shard_rows(shard, count, size).len() as f64 / size as f64;
+            let _ = own.f_add_(&replica.buffers.f_mul_scalar(share)?)?;
+        }
+        Ok(())
+    }
+
+    /// Names the first tensor whose gradient is not finite.
+    fn guilty_gradient(&self) -> Result<String, TchError> {
+        let numbers = to_vec(&self.replicas[0].gradient)?;
+        let bad =
+            |offset: i64, len: i64| numbers[offset as usize..(offset + len) as usize].iter().any(|x| !x.is_finite());
+        let guilty = self.layout.parameters().find(|entry| bad(entry.offset, entry.len));
+        Ok(guilty.map_or_else(|| "length of the gradient".to_owned(), |entry| format!("gradient of {}", entry.name)))
+    }
+}
+
+/// Shards that a batch is dealt into: one for each replica, none of them empty.
+fn shards(replicas: usize, size: usize) -> usize {
+    replicas.min(size)
+}
+
+/// Rows of one shard; sizes differ by at most one.
+fn shard_rows(shard: usize, count: usize, size: usize) -> std::ops::Range<usize> {
+    shard * size / count..(shard + 1) * size / count
+}
+
+#[cfg(test)]
+#[path = "trainer_tests.rs"]
+mod tests;

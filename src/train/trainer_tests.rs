@@ -1,0 +1,385 @@
+use std::fs;
+
+use super::*;
+use crate::train::params::{AdamwParams, SgdParams};
+use crate::train::schedule::{Cosine, Schedule};
+use crate::train::testing::{self, OwnedBatch};
+use crate::util::rng::Stream;
+
+fn weights(spec: &NetSpec) -> Weights {
+    Weights::init(spec, &mut Stream::test(11))
+}
+
+fn fast() -> TrainParams {
+    TrainParams { learning_rate: 0.01, warmup_steps: 5, ema_decay: 0.9, ..TrainParams::default() }
+}
+
+fn trainer(spec: &NetSpec, params: TrainParams, threads: usize) -> Trainer {
+    Trainer::new(spec, &weights(spec), params, Device::Cpu, threads).unwrap()
+}
+
+fn sgd() -> TrainParams {
+    let optimizer = OptimizerParams::Sgd(SgdParams::default());
+    let schedule = Schedule::Cosine(Cosine { steps: 10, end: 0.1 });
+    TrainParams { optimizer, schedule, learning_rate: 0.05, weight_decay: 1e-4, ..fast() }
+}
+
+fn batches(spec: &NetSpec, count: u64) -> Vec<OwnedBatch> {
+    (0..count).map(|i| testing::batch(spec, 11, 100 + i)).collect()
+}
+
+fn make(trainer: &mut Trainer, batch: &OwnedBatch) {
+    trainer.step(batch.view()).unwrap();
+}
+
+#[test]
+fn a_tiny_network_learns_sixteen_positions_by_heart() {
+    for (spec, threads) in [(testing::small_resnet(), 1), (testing::small_resnet(), 2), (testing::small_mlp(), 1)] {
+        let batch = testing::batch(&spec, 16, 5);
+        let params = TrainParams { learning_rate: 0.02, weight_decay: 0.0, ema_decay: 0.9, ..TrainParams::default() };
+        let mut trainer = trainer(&spec, params, threads);
+        let first = trainer.step(batch.view()).unwrap().report;
+        let mut last = first;
+        for _ in 0..400 {
+            last = trainer.step(batch.view()).unwrap().report;
+        }
+        assert!(first.policy_kl > 0.3, "{first:?}");
+        assert!(last.policy_kl < 0.02 && last.policy_accuracy > 0.9, "{threads} threads, {spec}: {last:?}");
+        assert!(last.value < first.value, "{last:?}");
+        // The averaged weights, with running statistics, know them too.
+        let played = trainer.evaluate(batch.view()).unwrap();
+        assert!(played.policy_kl < 0.2, "{threads} threads, {spec}: {played:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_training_gives_the_same_weights_bit_for_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("training.safetensors");
+    for params in [fast(), sgd()] {
+        for threads in [1, 2] {
+            let spec = testing::small_resnet();
+            let batches = batches(&spec, 8);
+            let mut whole = trainer(&spec, params.clone(), threads);
+            batches.iter().for_each(|batch| make(&mut whole, batch));
+
+            let mut first = trainer(&spec, params.clone(), threads);
+            batches[..4].iter().for_each(|batch| make(&mut first, batch));
+            first.save_state(&path).unwrap();
+            let mut second =
+                Trainer::new(&spec, &Weights::init(&spec, &mut Stream::test(99)), params.clone(), Device::Cpu, threads)
+                    .unwrap();
+            second.load_state(&path).unwrap();
+            assert_eq!((second.step_count(), second.learning_rate()), (4, first.learning_rate()));
+            assert_eq!(second.play_weights().unwrap(), first.play_weights().unwrap());
+            batches[4..].iter().for_each(|batch| make(&mut second, batch));
+
+            assert_eq!(second.step_count(), 8);
+            assert_eq!(second.raw_weights().unwrap(), whole.raw_weights().unwrap());
+            assert_eq!(second.play_weights().unwrap(), whole.play_weights().unwrap());
+            // The saved file is a pure function of the state.
+            let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+            second.save_state(&a).unwrap();
+            whole.save_state(&b).unwrap();
+            assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap());
+        }
+    }
+}
+
+#[test]
+fn shards_of_a_network_without_batch_statistics_add_up_to_the_whole_batch() {
+    let spec = testing::small_mlp();
+    let mut results = Vec::new();
+    for threads in [1, 2, 3, 16] {
+        let mut trainer = trainer(&spec, sgd(), threads);
+        for batch in batches(&spec, 3) {
+            trainer.step(batch.view()).unwrap();
+        }
+        results.push(to_vec(&trainer.values).unwrap());
+    }
+    for other in &results[1..] {
+        for (a, b) in results[0].iter().zip(other) {
+            assert!((a - b).abs() < 1e-5, "{a} {b}");
+        }
+    }
+}
+
+#[test]
+fn running_statistics_are_the_mean_of_the_shards() {
+    let spec = testing::small_resnet();
+    let batch = testing::batch(&spec, 8, 1);
+    let statistics = |trainer: &Trainer| {
+        let weights = trainer.raw_weights().unwrap().0;
+        weights["stem.norm.running_mean"].data.clone()
+    };
+    let mut whole = trainer(&spec, fast(), 1);
+    whole.step(batch.view()).unwrap();
+    let mut halves = trainer(&spec, fast(), 2);
+    halves.step(batch.view()).unwrap();
+    // The mean of two halves' means is the mean of all.
+    for (a, b) in statistics(&whole).iter().zip(statistics(&halves)) {
+        assert!((a - b).abs() < 1e-6, "{a} {b}");
+    }
+    assert!(statistics(&whole).iter().any(|x| x.abs() > 1e-3));
+}
+
+#[test]
+fn a_long_gradient_is_shortened() {
+    let spec = testing::small_mlp();
+    let batch = testing::batch(&spec, 8, 1);
+    let mut free = trainer(&spec, TrainParams { gradient_clip: 0.0, ..fast() }, 1);
+    let norm = free.step(batch.view()).unwrap().gradient_norm;
+    let mut bound = trainer(&spec, TrainParams { gradient_clip: norm / 3.0, ..fast() }, 1);
+    let stats = bound.step(batch.view()).unwrap();
+    assert!(stats.clipped && (stats.gradient_norm - norm).abs() < 1e-6);
+    let length = bound.replicas[0].gradient.norm().double_value(&[]);
+    assert!((length - norm / 3.0).abs() < 1e-5, "{length}");
+    let names: Vec<String> = bound.histograms().unwrap().into_iter().map(|(name, _)| name).collect();
+    assert!(names.contains(&"weights/value.out.bias".into()) && names.contains(&"gradients/value.out.bias".into()));
+}
+
+#[test]
+fn what_is_not_finite_is_named_and_changes_nothing() {
+    let spec = testing::small_resnet();
+    let good = testing::batch(&spec, 8, 1);
+    for threads in [1, 2] {
+        let mut trainer = trainer(&spec, fast(), threads);
+        trainer.step(good.view()).unwrap();
+        let before = (trainer.raw_weights().unwrap(), trainer.play_weights().unwrap());
+        let terms = [("policy", "policy loss"), ("value", "value loss"), ("planes", "policy loss")];
+        for (part, term) in terms {
+            let mut bad = testing::batch(&spec, 8, 2);
+            match part {
+                "policy" => bad.policy[3] = f32::NAN,
+                "value" => bad.value[3] = f32::INFINITY,
+                _ => bad.planes[3] = f32::NAN,
+            }
+            let message = trainer.step(bad.view()).unwrap_err().to_string();
+            assert!(message.contains("step 1") && message.contains(term), "{part}: {message}");
+            assert_eq!((trainer.raw_weights().unwrap(), trainer.play_weights().unwrap()), before);
+            assert_eq!(trainer.step_count(), 1);
+        }
+        // The next good step is the one that would have come without the bad ones.
+        let mut other = Trainer::new(&spec, &weights(&spec), fast(), Device::Cpu, threads).unwrap();
+        other.step(good.view()).unwrap();
+        assert_eq!(trainer.step(good.view()).unwrap(), other.step(good.view()).unwrap());
+        assert_eq!(trainer.raw_weights().unwrap(), other.raw_weights().unwrap());
+    }
+}
+
+#[test]
+fn a_gradient_that_is_not_finite_is_named() {
+    // Finite inputs whose loss is finite but whose gradient overflows: a huge weight behind a normalised layer.
+    let spec = testing::small_mlp();
+    let mut start = weights(&spec);
+    start.0.get_mut("value.out.weight").unwrap().data.fill(3e38);
+    start.0.get_mut("layers.0.weight").unwrap().data.fill(0.0);
+    start.0.get_mut("layers.0.bias").unwrap().data.fill(1e-38);
+    let mut trainer = Trainer::new(&spec, &start, fast(), Device::Cpu, 1).unwrap();
+    let mut batch = testing::batch(&spec, 8, 1);
+    batch.weight.fill(1e-30);
+    batch.weight[0] = 1.0;
+    batch.planes.fill(1e30);
+    match trainer.step(batch.view()) {
+        Err(TrainError::NotFinite { step: 0, term }) => assert_eq!(term, "gradient of layers.0.weight"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(trainer.raw_weights().unwrap(), start);
+}
+
+#[test]
+fn impossible_beginnings_are_refused() {
+    let spec = testing::small_mlp();
+    let bad = TrainParams { batch_size: 0, ema_decay: 2.0, ..TrainParams::default() };
+    let message = Trainer::new(&spec, &weights(&spec), bad, Device::Cpu, 1).unwrap_err().to_string();
+    assert!(message.contains("`batch_size` is 0") && message.contains("`ema_decay` is 2"), "{message}");
+    assert!(matches!(Trainer::new(&spec, &weights(&spec), fast(), Device::Cpu, 0), Err(TrainError::Threads)));
+    let other = testing::small_resnet();
+    let message = Trainer::new(&spec, &weights(&other), fast(), Device::Cpu, 1).unwrap_err().to_string();
+    assert!(message.contains("missing"), "{message}");
+    let mut trainer = trainer(&spec, fast(), 1);
+    let batch = testing::batch(&spec, 4, 1);
+    let short = BatchView { weight: &batch.weight[1..], ..batch.view() };
+    assert!(trainer.step(short).unwrap_err().to_string().contains("`weight` has 3 numbers"));
+}
+
+/// A state file, the trainer it came from, and how another trainer takes it.
+struct Saved {
+    _folder: tempfile::TempDir,
+    path: std::path::PathBuf,
+    bytes: Vec<u8>,
+    spec: NetSpec,
+}
+
+impl Saved {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("training.safetensors");
+        let spec = testing::small_resnet();
+        let mut trainer = trainer(&spec, fast(), 1);
+        trainer.step(testing::batch(&spec, 4, 1).view()).unwrap();
+        trainer.save_state(&path).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        Self { _folder: folder, path, bytes, spec }
+    }
+
+    /// The message with which a trainer refuses the file as it is now, having changed nothing.
+    fn refused(&self, spec: &NetSpec, params: TrainParams) -> String {
+        let mut trainer = trainer(spec, params, 1);
+        let message = trainer.load_state(&self.path).unwrap_err().to_string();
+        assert_eq!((trainer.step_count(), trainer.raw_weights().unwrap()), (0, weights(spec)));
+        assert!(message.contains("training.safetensors"), "{message}");
+        message
+    }
+
+    /// The file with a text in its header replaced by one of the same length.
+    fn with(&self, old: &str, new: &str) -> Vec<u8> {
+        assert_eq!(old.len(), new.len());
+        let place = self.bytes.windows(old.len()).position(|part| part == old.as_bytes()).unwrap();
+        let mut bytes = self.bytes.clone();
+        bytes[place..place + new.len()].copy_from_slice(new.as_bytes());
+        bytes
+    }
+}
+
+#[test]
+fn damaged_and_foreign_states_are_refused_whole() {
+    let saved = Saved::new();
+    let refuse = |bytes: &[u8]| {
+        fs::write(&saved.path, bytes).unwrap();
+        saved.refused(&saved.spec, fast())
+    };
+    for length in [0, 7, 100, saved.bytes.len() / 2, saved.bytes.len() - 1] {
+        assert!(refuse(&saved.bytes[..length]).contains("damaged"), "{length}");
+    }
+    let mut flipped = saved.bytes.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    assert!(refuse(&flipped).contains("checksum"));
+    assert!(refuse(&saved.with(r#"\"step\":1"#, r#"\"step\":2"#)).contains("checksum"));
+    assert!(refuse(&saved.with(r#"\"format\":1"#, r#"\"format\":7"#)).contains("format 7"));
+    assert!(refuse(&saved.with("sparring_training_state", "sparring_training_stale")).contains("no training state"));
+    assert!(refuse(&saved.with("first_moment/stem.conv.weight", "first_moment/stam.conv.weight")).contains("checksum"));
+
+    fs::write(&saved.path, &saved.bytes).unwrap();
+    assert!(saved.refused(&testing::small_mlp(), fast()).contains("another network"));
+    let message = saved.refused(&saved.spec, sgd());
+    assert!(message.contains("`adamw`") && message.contains("`sgd`"), "{message}");
+    fs::remove_file(&saved.path).unwrap();
+    assert!(saved.refused(&saved.spec, fast()).contains("there is no file"));
+}
+
+#[test]
+fn every_tensor_that_does_not_fit_is_named() {
+    let saved = Saved::new();
+    let names = ["first_moment", "second_moment"];
+    let state = State::load(&saved.path, &saved.spec, "adamw", &names).unwrap();
+    let mut wrong = state.clone();
+    let moment = &mut wrong.moments[1].1.0;
+    moment.remove("stem.conv.weight").unwrap();
+    moment.get_mut("value.out.bias").unwrap().data[0] = f32::NAN;
+    let bias = moment.get_mut("value.hidden.bias").unwrap();
+    bias.shape = vec![bias.data.len(), 1];
+    let extra = moment["value.out.bias"].clone();
+    moment.insert("extra".into(), extra);
+    wrong.save(&saved.path).unwrap();
+    let message = saved.refused(&saved.spec, fast());
+    for part in [
+        "`second_moment/stem.conv.weight` is missing",
+        "`second_moment/value.out.bias` holds NaN",
+        "`second_moment/value.hidden.bias` has shape",
+        "`second_moment/extra` is unexpected",
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    let mut wrong = state.clone();
+    wrong.average.0.get_mut("stem.conv.weight").unwrap().data[2] = f32::INFINITY;
+    wrong.save(&saved.path).unwrap();
+    assert!(saved.refused(&saved.spec, fast()).contains("stem.conv.weight"));
+    let mut wrong = state;
+    wrong.moments.pop();
+    wrong.save(&saved.path).unwrap();
+    assert!(saved.refused(&saved.spec, fast()).contains("has the moments"));
+}
+
+#[test]
+fn a_save_that_fails_keeps_the_older_file_and_names_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let trainer = trainer(&testing::small_mlp(), fast(), 1);
+    let gone = folder.path().join("gone").join("training.safetensors");
+    let message = trainer.save_state(&gone).unwrap_err().to_string();
+    assert!(message.contains("gone"), "{message}");
+}
+
+#[test]
+fn bfloat16_learns_too_and_settings_may_change_on_resume() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("training.safetensors");
+    let spec = testing::small_resnet();
+    let batch = testing::batch(&spec, 16, 5);
+    let half = TrainParams { precision: TrainPrecision::Bf16, ..fast() };
+    let mut trainer = trainer(&spec, half.clone(), 2);
+    assert_eq!(trainer.precision(), TrainPrecision::Bf16);
+    let first = trainer.step(batch.view()).unwrap().report.policy_kl;
+    (0..150).for_each(|_| make(&mut trainer, &batch));
+    let last = trainer.step(batch.view()).unwrap().report.policy_kl;
+    assert!(last < first / 3.0, "{first} {last}");
+    trainer.save_state(&path).unwrap();
+    let adamw = OptimizerParams::Adamw(AdamwParams { beta1: 0.8, ..AdamwParams::default() });
+    let changed = TrainParams { optimizer: adamw, learning_rate: 1e-4, precision: TrainPrecision::F32, ..half };
+    let mut other = Trainer::new(&spec, &weights(&spec), changed, Device::Cpu, 1).unwrap();
+    other.load_state(&path).unwrap();
+    assert_eq!((other.step_count(), other.learning_rate()), (152, 1e-4));
+    assert!(other.step(batch.view()).unwrap().report.policy_kl < first);
+}
+
+/// Processor time of this process so far, where the system tells (Linux, in hundredths of a second).
+fn cpu_seconds() -> f64 {
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    fields.iter().skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+/// Run with `--ignored --nocapture` on a quiet machine: samples per second of the training step.
+#[test]
+#[ignore = "slow: a measurement, minutes long"]
+fn speed() {
+    use crate::game::{PlaneShape, PolicyShape};
+    use crate::net::{Architecture, Resnet};
+    for (blocks, channels) in [(4, 32), (6, 64)] {
+        let spec = NetSpec {
+            input: PlaneShape { channels: 8, height: 9, width: 9 },
+            policy: PolicyShape { planes: 1, flat: 0 },
+            architecture: Architecture::Resnet(Resnet { blocks, channels, ..Resnet::default() }),
+        };
+        for size in [256, 512] {
+            let batch = testing::batch(&spec, size, 1);
+            for (threads, precision) in [
+                (1, TrainPrecision::F32),
+                (2, TrainPrecision::F32),
+                (1, TrainPrecision::Bf16),
+                (2, TrainPrecision::Bf16),
+            ] {
+                let params = TrainParams { precision, ..TrainParams::default() };
+                let mut trainer = trainer(&spec, params, threads);
+                trainer.step(batch.view()).unwrap();
+                let mut times = Vec::new();
+                let before = cpu_seconds();
+                for _ in 0..7 {
+                    let start = std::time::Instant::now();
+                    make(&mut trainer, &batch);
+                    times.push(start.elapsed().as_secs_f64());
+                }
+                let processor = (cpu_seconds() - before) / 7.0;
+                times.sort_by(f64::total_cmp);
+                let rate = |seconds: f64| (size as f64 / seconds).round();
+                println!(
+                    "{blocks}x{channels}, batch {size}, {threads} threads, {precision:?}: {} samples/s, best {}, {} \
+                     for each second of a core",
+                    rate(times[3]),
+                    rate(times[0]),
+                    rate(processor)
+                );
+            }
+        }
+    }
+}

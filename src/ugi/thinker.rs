@@ -1,0 +1,153 @@
+//! The thinker that searches: any player of `sparring pit` behind the engine protocol.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::{Info, Limits, OptionKind, Position, Thinker, UgiOption};
+use crate::eval::{Evaluator, Rollout};
+use crate::game::{Action, Game};
+use crate::play::{Player, Seat};
+use crate::search::{Algorithm, Budget, Solo, Tree};
+use crate::util::rng::{Purpose, Stream};
+
+/// Between two info lines.
+const INFO_EVERY: Duration = Duration::from_millis(500);
+
+/// Leaves in flight while a network searches one position.
+const WIDTH: usize = 8;
+
+/// Nodes of a tree whose search is limited by time alone.
+const MAX_NODES: u32 = 20_000_000;
+
+/// Thinks like a [`Player`].
+pub struct SeatThinker<G: Game> {
+    player: Player<G>,
+    /// Simulations where `go` gives no limit.
+    simulations: u32,
+    evaluator: Option<Box<dyn Evaluator<G>>>,
+    solo: Solo<G>,
+    /// The tree of the last search, with the start and the moves that led to its root.
+    kept: Option<(Tree<G>, G::State, Vec<Action>)>,
+    searches: u64,
+}
+
+impl<G: Game> SeatThinker<G> {
+    /// A thinker that plays as `player` does.
+    pub fn new(player: Player<G>) -> Self {
+        let simulations = match &player.seat {
+            Seat::Search(seat) => seat.simulations,
+            Seat::Mcts { simulations, .. } => *simulations,
+            Seat::Mover(_) => 0,
+        };
+        Self { player, simulations, evaluator: None, solo: Solo::default(), kept: None, searches: 0 }
+    }
+
+    /// The tree for `position`: that of the last search, moved on, where the game simply went on from there.
+    fn tree(&mut self, game: &G, position: &Position<'_, G>) -> Tree<G> {
+        if let Some((mut tree, start, moves)) = self.kept.take()
+            && start == *position.start
+            && let Some(rest) = position.moves.strip_prefix(&moves[..])
+        {
+            rest.iter().for_each(|&action| tree.advance(game, action));
+            return tree;
+        }
+        match &self.player.seat {
+            Seat::Mcts { c, .. } => Tree::ucb1(*c, MAX_NODES, position.state.clone()),
+            Seat::Search(seat) => {
+                // Sequential halving needs to know its budget; time and other open limits do not tell it.
+                let algorithm = Algorithm::Puct;
+                let search = crate::search::SearchParams { algorithm, max_nodes: MAX_NODES, ..seat.search.clone() };
+                Tree::new(search, position.state.clone())
+            }
+            Seat::Mover(_) => unreachable!("a mover needs no tree"),
+        }
+    }
+}
+
+/// The time to spend on a move, where time limits it.
+fn time_limit(limits: &Limits, mover: usize) -> Option<Duration> {
+    let clock = limits.clock.and_then(|clock| {
+        let left = clock.left[mover]?;
+        // A thirtieth of what is left and most of the increment, but never so much that the clock runs out.
+        Some((left / 30 + clock.increment[mover] * 4 / 5).min(left / 2).max(Duration::from_millis(1)))
+    });
+    [limits.movetime, clock].into_iter().flatten().min()
+}
+
+impl<G: Game> Thinker<G> for SeatThinker<G> {
+    fn think(
+        &mut self,
+        game: &G,
+        position: &Position<'_, G>,
+        limits: &Limits,
+        stop: &AtomicBool,
+        info: &mut dyn FnMut(Info),
+    ) -> Result<Action, String> {
+        let mut random = Stream::keyed(0, Purpose::Analysis, &[self.searches]);
+        self.searches += 1;
+        if let Seat::Mover(new) = &self.player.seat {
+            return new().choose(game, position.state, random);
+        }
+        let (mut evaluator, width) = match (&self.player.seat, self.evaluator.take()) {
+            (Seat::Search(_), Some(open)) => (open, WIDTH),
+            (Seat::Search(seat), None) => (seat.evaluators.worker().map_err(|error| error.to_string())?, WIDTH),
+            _ => {
+                let stream = Stream::keyed(random.bits(), Purpose::Analysis, &[]);
+                (Box::new(Rollout::new(stream, 1)) as Box<dyn Evaluator<G>>, 1)
+            }
+        };
+        let mut tree = self.tree(game, position);
+        let deadline = time_limit(limits, game.to_move(position.state).index()).map(|time| Instant::now() + time);
+        let simulations = match limits.nodes {
+            Some(nodes) => u32::try_from(nodes).unwrap_or(u32::MAX),
+            None if limits.infinite || deadline.is_some() => u32::MAX,
+            None => self.simulations,
+        };
+        let (began, mut told) = (Instant::now(), Instant::now());
+        tree.begin(Budget::plain(simulations), random);
+        let report = |tree: &Tree<G>| Info {
+            time: Some(began.elapsed()),
+            nodes: Some(u64::from(tree.simulations())),
+            value: tree.summary().map(|summary| summary.value.pov(summary.mover)),
+            line: tree.principal_line(20),
+            ..Info::default()
+        };
+        let width = width.min(simulations as usize).max(1);
+        let searched = self.solo.search(&mut tree, game, evaluator.as_mut(), width, |tree| {
+            if told.elapsed() >= INFO_EVERY {
+                told = Instant::now();
+                info(report(tree));
+            }
+            !stop.load(Relaxed) && deadline.is_none_or(|deadline| Instant::now() < deadline)
+        });
+        if matches!(self.player.seat, Seat::Search(_)) {
+            self.evaluator = Some(evaluator);
+        }
+        searched.map_err(|error| error.to_string())?;
+        info(report(&tree));
+        let summary = tree.summary().ok_or("the game is over")?;
+        self.kept = Some((tree, position.start.clone(), position.moves.to_vec()));
+        Ok(summary.moves[summary.best].action)
+    }
+
+    fn new_game(&mut self) {
+        self.kept = None;
+    }
+
+    fn options(&self) -> Vec<UgiOption> {
+        if matches!(self.player.seat, Seat::Mover(_)) {
+            return Vec::new();
+        }
+        let kind = OptionKind::Spin { default: i64::from(self.simulations), min: 1, max: 100_000_000 };
+        vec![UgiOption { name: "Simulations".to_owned(), kind }]
+    }
+
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+        if name != "Simulations" || self.options().is_empty() {
+            return Err(format!("no option {name:?}"));
+        }
+        let allowed = value.parse().ok().filter(|count| (1..=100_000_000).contains(count));
+        self.simulations = allowed.ok_or_else(|| format!("Simulations {value:?}: expected 1 to 100000000"))?;
+        Ok(())
+    }
+}
