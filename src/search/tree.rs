@@ -9,6 +9,10 @@
 //! the game sees them. A node is reached by exactly one path (no transpositions), therefore a proven result
 //! of a node holds even where it comes from a repetition.
 
+#[cfg(test)]
+mod check;
+mod read;
+
 use std::ops::Range;
 
 use super::halving::Halving;
@@ -16,8 +20,10 @@ use super::node::{Edges, NO_CHILD, Node};
 use super::params::{RootNoise, Rule, SearchParams};
 use super::select::{self, LOST, NodeView};
 use crate::eval::Leaves;
-use crate::game::{Action, Game, Outcome, Player, WdlAbs, WdlPov};
+use crate::game::{Action, Game, Outcome, WdlAbs, WdlPov};
 use crate::util::rng::Stream;
+
+pub(super) use read::EdgeView;
 
 const ROOT: u32 = 0;
 /// Edges are counted in 32 bits: a tree with so many has no room for one more node, whatever its node budget.
@@ -518,56 +524,5 @@ impl<G: Game> Tree<G> {
         std::mem::swap(&mut self.nodes, &mut nodes);
         std::mem::swap(&mut self.edges, &mut edges);
         self.spare = (nodes, edges, sources);
-    }
-}
-
-/// One edge, read by summaries and tests.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct EdgeView {
-    pub action: Action,
-    pub prior: f32,
-    pub visits: u32,
-    pub child: Option<u32>,
-}
-
-#[cfg(test)]
-mod check;
-
-impl<G: Game> Tree<G> {
-    pub(super) fn node(&self, index: u32) -> Option<&Node> {
-        self.nodes.get(index as usize)
-    }
-
-    pub(super) fn mover(&self, node: &Node) -> Player {
-        node.mover
-    }
-
-    pub(super) fn edges_of<'a>(&'a self, node: &Node) -> impl ExactSizeIterator<Item = EdgeView> + use<'a, G> {
-        node.edges().map(|edge| EdgeView {
-            action: self.edges.action[edge],
-            prior: self.edges.prior[edge],
-            visits: self.edges.visits[edge],
-            child: Some(self.edges.child[edge]).filter(|&child| child != NO_CHILD),
-        })
-    }
-
-    /// Priors of the root before noise; empty when the root is not evaluated.
-    pub(super) fn raw_root_priors(&self) -> &[f32] {
-        if self.root_ready { &self.root.raw_prior } else { &[] }
-    }
-
-    /// `logit + sigma(completed Q)` of the root's moves and their Gumbel draws (zero without exploration),
-    /// with the visits of this search.
-    pub(super) fn root_gumbel(&self) -> (Vec<f32>, &[f32], &[u32]) {
-        let mut scores = Vec::new();
-        let view = view_of(&self.nodes[0], &self.edges, self.params.draw_score, self.in_flight > 0);
-        let mut logit = vec![0.0; view.prior.len()];
-        select::logits(view.prior, &mut logit);
-        select::gumbel_scores(NodeView { logit: &logit, ..view }, &self.params, &mut scores);
-        (scores, &self.root.gumbel, &self.root.new_visits)
-    }
-
-    pub(super) fn rule(&self) -> Rule {
-        self.rule
     }
 }
