@@ -137,7 +137,7 @@ impl Shape {
 }
 
 /// Keywords that carry no rule, or a rule that [`compile`] takes over.
-const KNOWN: [&str; 25] = [
+const KNOWN: [&str; 26] = [
     "$schema",
     "$defs",
     "$ref",
@@ -163,6 +163,8 @@ const KNOWN: [&str; 25] = [
     "maxLength",
     "minItems",
     "maxItems",
+    // For editors; the type itself refuses other texts when it is read.
+    "pattern",
 ];
 
 fn compile(schema: &Value, defs: &Map<String, Value>, depth: usize) -> Shape {
