@@ -8,7 +8,7 @@ mod hash;
 mod rollout;
 mod symmetry;
 #[cfg(test)]
-mod testgame;
+pub(crate) mod testgame;
 #[cfg(test)]
 mod testleaves;
 mod uniform;

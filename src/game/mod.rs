@@ -5,6 +5,8 @@ pub mod grid;
 pub mod laws;
 mod options;
 pub mod perft;
+#[cfg(test)]
+pub(crate) mod toy;
 mod value;
 
 pub use options::{bad_value, option_values};

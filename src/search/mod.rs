@@ -3,10 +3,14 @@
 //! A [`Tree`] gathers leaves and takes their evaluations. Many trees share one batch in the pool of games of
 //! `play`; [`Solo`] searches one tree with several leaves in flight.
 
+mod halving;
+mod node;
 mod params;
 mod select;
 mod solo;
 mod summary;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use params::{Algorithm, RootNoise, SearchParams};

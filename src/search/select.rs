@@ -1,5 +1,6 @@
 //! The formulas that choose an edge: PUCT, the Gumbel paper's rules, UCB1. Pure functions of one node's numbers.
 
+use super::halving::Halving;
 use super::params::SearchParams;
 use crate::util::rng::Stream;
 
@@ -13,10 +14,14 @@ pub(crate) const LOST: f32 = f32::NEG_INFINITY;
 pub(crate) struct NodeView<'a> {
     /// Prior probabilities.
     pub prior: &'a [f32],
+    /// Logarithms of the priors, see [`logits`]; only the Gumbel rules read them.
+    pub logit: &'a [f32],
     /// Finished visits.
     pub visits: &'a [u32],
     /// Visits that wait for an evaluation; they count as visits that lost (virtual loss).
     pub flight: &'a [u16],
+    /// Whether `flight` has anything but zeros; without, it is not read.
+    pub busy: bool,
     /// Mean utility of the finished visits, or the exact one of a proven move.
     pub q: &'a [f32],
     /// Mean utility of the node over its own visits.
@@ -25,36 +30,48 @@ pub(crate) struct NodeView<'a> {
     pub eval_q: f32,
 }
 
-impl NodeView<'_> {
-    /// Visits of an edge with those in flight.
-    #[inline]
-    fn count(&self, edge: usize) -> u32 {
-        self.visits[edge] + u32::from(self.flight[edge])
-    }
+/// What a choice sees of one move.
+#[derive(Clone, Copy)]
+struct Seen {
+    prior: f32,
+    /// Visits with those in flight.
+    count: u32,
+    /// Mean utility, visits in flight counted as lost; of no meaning without visits.
+    q: f32,
+}
 
-    /// Mean utility of an edge, visits in flight counted as lost; `unvisited` without any.
-    #[inline]
-    fn utility(&self, edge: usize, unvisited: f32) -> f32 {
-        let flight = f32::from(self.flight[edge]);
-        let visits = self.visits[edge] as f32;
-        match self.count(edge) {
-            0 => unvisited,
-            _ if flight == 0.0 || self.q[edge] == LOST => self.q[edge],
-            count => (self.q[edge] * visits - flight) / count as f32,
-        }
+impl Seen {
+    #[inline(always)]
+    fn q_or(&self, unvisited: f32) -> f32 {
+        if self.count == 0 { unvisited } else { self.q }
+    }
+}
+
+impl<'a> NodeView<'a> {
+    /// The moves; `BUSY` is the view's `busy`, known to the compiler so that its loops stay simple where it is false.
+    #[inline(always)]
+    fn seen<const BUSY: bool>(self) -> impl ExactSizeIterator<Item = Seen> + Clone + use<'a, BUSY> {
+        let numbers = self.prior.iter().zip(self.visits).zip(self.flight).zip(self.q);
+        numbers.map(|(((&prior, &visits), &flight), &q)| {
+            if !BUSY || flight == 0 {
+                return Seen { prior, count: visits, q };
+            }
+            let count = visits + u32::from(flight);
+            // A move without finished visits has q 0, and LOST stays what it is.
+            Seen { prior, count, q: (q * visits as f32 - f32::from(flight)) / count as f32 }
+        })
     }
 }
 
 /// The index of the largest score; the first one of equals. Scores are never NaN.
 #[inline]
-fn argmax(count: usize, mut score: impl FnMut(usize) -> f32) -> usize {
+fn argmax(scores: &[f32]) -> usize {
     let mut best = 0;
     let mut best_score = f32::NEG_INFINITY;
-    for edge in 0..count {
-        let s = score(edge);
-        if s > best_score {
+    for (edge, &score) in scores.iter().enumerate() {
+        if score > best_score {
             best = edge;
-            best_score = s;
+            best_score = score;
         }
     }
     best
@@ -62,72 +79,95 @@ fn argmax(count: usize, mut score: impl FnMut(usize) -> f32) -> usize {
 
 /// PUCT (Silver et al. 2018, methods, "Search"): `Q + c(N) P sqrt(sum N) / (1 + n)` with
 /// `c(N) = c_puct + ln((1 + N + base) / base)`, and first-play urgency for unvisited moves.
-pub(crate) fn puct(view: NodeView, params: &SearchParams, fpu_reduction: f32) -> usize {
-    let mut total = 0u32;
-    let mut seen = 0f32;
-    for edge in 0..view.prior.len() {
-        let count = view.count(edge);
-        total += count;
-        seen += if count > 0 { view.prior[edge] } else { 0.0 };
+pub(crate) fn puct(view: NodeView, params: &SearchParams, fpu_reduction: f32, scratch: &mut Vec<f32>) -> usize {
+    if view.busy {
+        puct_of::<true>(view, params, fpu_reduction, scratch)
+    } else {
+        puct_of::<false>(view, params, fpu_reduction, scratch)
     }
+}
+
+#[inline(always)]
+fn puct_of<const BUSY: bool>(
+    view: NodeView,
+    params: &SearchParams,
+    fpu_reduction: f32,
+    scratch: &mut Vec<f32>,
+) -> usize {
+    let total: u32 = view.seen::<BUSY>().map(|m| m.count).sum();
+    let seen: f32 = view.seen::<BUSY>().map(|m| if m.count > 0 { m.prior } else { 0.0 }).sum();
     let total = total as f32;
     let c = params.c_puct + ((1.0 + total + params.c_puct_base) / params.c_puct_base).ln();
     // Before the first visit every exploration term would be 0: let the prior decide then.
     let scale = c * total.max(1.0).sqrt();
     let fpu = view.parent_q - fpu_reduction * seen.sqrt();
-    argmax(view.prior.len(), |edge| {
-        view.utility(edge, fpu) + scale * view.prior[edge] / (1.0 + view.count(edge) as f32)
-    })
+    scratch.clear();
+    scratch.extend(view.seen::<BUSY>().map(|m| m.q_or(fpu) + scale * m.prior / (1.0 + m.count as f32)));
+    argmax(scratch)
 }
 
 /// UCB1 with rewards in [0, 1]; unvisited moves first, in random order.
-pub(crate) fn ucb1(view: NodeView, c: f32, random: &mut Stream) -> usize {
-    let edges = view.prior.len();
-    let mut total = 0;
-    let mut unvisited = 0;
-    for edge in 0..edges {
-        total += view.count(edge);
-        unvisited += usize::from(view.count(edge) == 0);
-    }
-    if unvisited > 0 {
-        let pick = random.below(unvisited);
-        return (0..edges).filter(|&edge| view.count(edge) == 0).nth(pick).expect("counted above");
-    }
-    let log = (total as f32).ln();
-    argmax(edges, |edge| 0.5 * (view.utility(edge, 0.0) + 1.0) + c * (log / view.count(edge) as f32).sqrt())
+pub(crate) fn ucb1(view: NodeView, c: f32, random: &mut Stream, scratch: &mut Vec<f32>) -> usize {
+    if view.busy { ucb1_of::<true>(view, c, random, scratch) } else { ucb1_of::<false>(view, c, random, scratch) }
 }
 
-/// `logit + sigma(completed Q)` for each move (Danihelka et al. 2022, equations 7, 8 and 10 and
-/// appendix D): Q in [0, 1]; an unvisited move takes the mixed value of equation 33. Visits in flight count as visits.
+#[inline(always)]
+fn ucb1_of<const BUSY: bool>(view: NodeView, c: f32, random: &mut Stream, scratch: &mut Vec<f32>) -> usize {
+    let total: u32 = view.seen::<BUSY>().map(|m| m.count).sum();
+    let unvisited = view.seen::<BUSY>().filter(|m| m.count == 0).count();
+    if unvisited > 0 {
+        let pick = random.below(unvisited);
+        let mut open = view.seen::<BUSY>().enumerate().filter(|(_, m)| m.count == 0);
+        return open.nth(pick).expect("counted above").0;
+    }
+    let log = (total as f32).ln();
+    scratch.clear();
+    scratch.extend(view.seen::<BUSY>().map(|m| 0.5 * (m.q + 1.0) + c * (log / m.count as f32).sqrt()));
+    argmax(scratch)
+}
+
+/// Writes the logarithms of `priors`. A tiny floor stands for priors that underflowed.
+pub(crate) fn logits(priors: &[f32], out: &mut [f32]) {
+    for (logit, prior) in out.iter_mut().zip(priors) {
+        *logit = prior.max(f32::MIN_POSITIVE).ln();
+    }
+}
+
+/// `logit + sigma(completed Q)` for each move (Danihelka et al. 2022): sigma is equation 8 with Q in [0, 1], not
+/// stretched to the extremes seen as in `mctx`, whose values have no known bounds; completed Q is equation 10, where
+/// an unvisited move takes the mixed value of appendix D. Visits in flight count as visits.
 ///
-/// A move that is proven lost gets [`LOST`].
-pub(crate) fn gumbel_scores(view: NodeView, params: &SearchParams, out: &mut Vec<f32>) {
-    let edges = view.prior.len();
-    let mut total = 0f32;
+/// A move that is proven lost gets [`LOST`]. Returns the number of visits.
+pub(crate) fn gumbel_scores(view: NodeView, params: &SearchParams, out: &mut Vec<f32>) -> u32 {
+    if view.busy { gumbel_scores_of::<true>(view, params, out) } else { gumbel_scores_of::<false>(view, params, out) }
+}
+
+#[inline(always)]
+fn gumbel_scores_of<const BUSY: bool>(view: NodeView, params: &SearchParams, out: &mut Vec<f32>) -> u32 {
+    let mut total = 0u32;
     let mut most = 0u32;
     let mut seen = 0f32;
     let mut weighted = 0f32;
-    for edge in 0..edges {
-        let count = view.count(edge);
-        if count > 0 {
-            total += count as f32;
-            most = most.max(count);
-            // A tiny floor keeps moves whose prior underflowed from dividing by zero.
-            let prior = view.prior[edge].max(f32::MIN_POSITIVE);
-            seen += prior;
-            weighted += prior * view.utility(edge, 0.0).max(-1.0);
-        }
+    for m in view.seen::<BUSY>().filter(|m| m.count > 0) {
+        total += m.count;
+        most = most.max(m.count);
+        // The same floor as that of the logits keeps from dividing by zero.
+        let prior = m.prior.max(f32::MIN_POSITIVE);
+        seen += prior;
+        weighted += prior * m.q.max(-1.0);
     }
-    let mixed = if total > 0.0 { (view.eval_q + total * weighted / seen) / (1.0 + total) } else { view.eval_q };
+    let visits = total as f32;
+    let mixed = if total > 0 { (view.eval_q + visits * weighted / seen) / (1.0 + visits) } else { view.eval_q };
     let sigma = (params.gumbel_visit + most as f32) * params.gumbel_scale * 0.5;
     out.clear();
-    out.extend((0..edges).map(|edge| {
-        let q = view.utility(edge, mixed);
-        if q == LOST { LOST } else { view.prior[edge].max(f32::MIN_POSITIVE).ln() + sigma * (q + 1.0) }
+    out.extend(view.seen::<BUSY>().zip(view.logit).map(|(m, logit)| {
+        let q = m.q_or(mixed);
+        if q == LOST { LOST } else { logit + sigma * (q + 1.0) }
     }));
+    total
 }
 
-/// The improved policy of the paper: softmax of [`gumbel_scores`], in place.
+/// The improved policy of the paper (equation 11): softmax of [`gumbel_scores`], in place.
 pub(crate) fn softmax(scores: &mut [f32]) {
     let top = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     if top == f32::NEG_INFINITY {
@@ -148,53 +188,44 @@ pub(crate) fn softmax(scores: &mut [f32]) {
 
 /// The choice inside the tree (equation 14): the move whose visit share lags most behind the improved policy.
 pub(crate) fn gumbel_inner(view: NodeView, params: &SearchParams, scratch: &mut Vec<f32>) -> usize {
-    gumbel_scores(view, params, scratch);
-    let lost_somewhere = scratch.contains(&LOST);
+    let total = gumbel_scores(view, params, scratch);
     softmax(scratch);
-    let total: u32 = (0..view.prior.len()).map(|edge| view.count(edge)).sum();
     let share = 1.0 / (1.0 + total as f32);
-    argmax(view.prior.len(), |edge| {
-        if lost_somewhere && view.visits[edge] > 0 && view.q[edge] == LOST {
-            return LOST;
+    for (edge, score) in scratch.iter_mut().enumerate() {
+        if view.visits[edge] > 0 && view.q[edge] == LOST {
+            *score = LOST;
+        } else {
+            let flight = if view.busy { view.flight[edge] } else { 0 };
+            *score -= (view.visits[edge] + u32::from(flight)) as f32 * share;
         }
-        scratch[edge] - view.count(edge) as f32 * share
-    })
+    }
+    argmax(scratch)
 }
 
-/// The visit count that the move chosen at each simulation has had so far, for sequential halving of
-/// `considered` moves with `simulations` simulations (Karnin et al. 2013; Danihelka et al. 2022, algorithm 2).
-pub(crate) fn halving_schedule(considered: usize, simulations: usize) -> Vec<u32> {
-    if considered <= 1 {
-        return (0..simulations as u32).collect();
-    }
-    let phases = usize::BITS - (considered - 1).leading_zeros();
-    let mut schedule = Vec::with_capacity(simulations);
-    let mut visits = vec![0u32; considered];
-    let mut left = considered;
-    while schedule.len() < simulations {
-        let extra = (simulations / (phases as usize * left)).max(1);
-        for _ in 0..extra {
-            schedule.extend_from_slice(&visits[..left]);
-            visits[..left].iter_mut().for_each(|v| *v += 1);
+/// The root's choice in sequential halving: among the moves that are due, the one with the largest
+/// `gumbel + score`. A round without such a move is over, because what was in play is proven lost; when everything
+/// that was ever in play is, the best of the other moves steps in.
+pub(crate) fn gumbel_root(scores: &[f32], gumbel: &[f32], new_visits: &[u32], halving: &mut Halving) -> usize {
+    loop {
+        let round = halving.round();
+        let (mut due, mut other) = ((LOST, None), (LOST, 0));
+        let mut ahead = false;
+        for edge in 0..scores.len() {
+            let score = scores[edge] + gumbel[edge];
+            ahead |= score > LOST && new_visits[edge] > round;
+            if new_visits[edge] == round && score > due.0 {
+                due = (score, Some(edge));
+            }
+            if score > other.0 {
+                other = (score, edge);
+            }
         }
-        left = (left / 2).max(2);
+        match due.1 {
+            Some(edge) => return edge,
+            None if ahead => halving.end_round(),
+            None => return other.1,
+        }
     }
-    schedule.truncate(simulations);
-    schedule
-}
-
-/// The root's choice in sequential halving: among the moves with `target` visits in this search, the one with
-/// the largest `gumbel + score`. When none is left (the others are proven lost), the best of all.
-pub(crate) fn gumbel_root(scores: &[f32], gumbel: &[f32], new_visits: &[u32], target: u32) -> usize {
-    let pick =
-        |only: bool| {
-            let best = argmax(scores.len(), |edge| {
-                if only && new_visits[edge] != target { LOST } else { gumbel[edge] + scores[edge] }
-            });
-            let fits = !only || new_visits[best] == target;
-            (fits && scores[best] != LOST).then_some(best)
-        };
-    pick(true).or_else(|| pick(false)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -202,7 +233,21 @@ mod tests {
     use super::*;
 
     fn view<'a>(prior: &'a [f32], visits: &'a [u32], flight: &'a [u16], q: &'a [f32]) -> NodeView<'a> {
-        NodeView { prior, visits, flight, q, parent_q: 0.1, eval_q: 0.2 }
+        let mut logit = vec![0.0; prior.len()];
+        logits(prior, &mut logit);
+        let busy = flight.iter().any(|&f| f > 0);
+        NodeView { prior, logit: logit.leak(), visits, flight, busy, q, parent_q: 0.1, eval_q: 0.2 }
+    }
+
+    fn puct(view: NodeView, params: &SearchParams, fpu_reduction: f32) -> usize {
+        let choice = super::puct(view, params, fpu_reduction, &mut Vec::new());
+        // Whether the visits in flight are looked at makes no difference where there are none.
+        assert_eq!(choice, super::puct(NodeView { busy: true, ..view }, params, fpu_reduction, &mut Vec::new()));
+        choice
+    }
+
+    fn ucb1(view: NodeView, c: f32, random: &mut Stream) -> usize {
+        super::ucb1(view, c, random, &mut Vec::new())
     }
 
     #[test]
@@ -280,25 +325,19 @@ mod tests {
     }
 
     #[test]
-    fn schedules_of_sequential_halving() {
-        assert_eq!(halving_schedule(1, 4), [0, 1, 2, 3]);
-        // Two moves, four simulations: one phase of two visits each.
-        assert_eq!(halving_schedule(2, 4), [0, 0, 1, 1]);
-        // Four moves, eight simulations: one visit each, then the two best get two more each.
-        assert_eq!(halving_schedule(4, 8), [0, 0, 0, 0, 1, 1, 2, 2]);
-        // Sixteen simulations of four moves: two visits each, then four more for two of them.
-        assert_eq!(halving_schedule(4, 16), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
-        // Fewer simulations than moves: as many as there are.
-        assert_eq!(halving_schedule(16, 3), [0, 0, 0]);
-        assert_eq!(halving_schedule(5, 0), [0u32; 0]);
-    }
-
-    #[test]
-    fn the_root_takes_the_best_move_with_the_scheduled_visits() {
+    fn the_root_takes_the_best_move_that_is_due() {
         let scores = [0.0, 3.0, 1.0, LOST];
         let gumbel = [0.5, 0.0, 0.2, 9.0];
-        assert_eq!(gumbel_root(&scores, &gumbel, &[0, 1, 0, 0], 0), 2);
-        assert_eq!(gumbel_root(&scores, &gumbel, &[0, 1, 0, 0], 1), 1);
-        assert_eq!(gumbel_root(&scores, &gumbel, &[0, 1, 0, 0], 7), 1);
+        let at = |new_visits, rounds| {
+            let mut halving = Halving::new(4, 100);
+            (0..rounds).for_each(|_| halving.end_round());
+            (gumbel_root(&scores, &gumbel, new_visits, &mut halving), halving.round())
+        };
+        assert_eq!(at(&[0, 1, 0, 0], 0), (2, 0));
+        assert_eq!(at(&[0, 1, 0, 0], 1), (1, 1));
+        // Only the lost move is due: the round is over.
+        assert_eq!(at(&[2, 2, 2, 1], 1), (1, 2));
+        // Everything that was in play is lost: the best of the others.
+        assert_eq!(at(&[0, 0, 0, 7], 7), (1, 7));
     }
 }

@@ -23,7 +23,7 @@ impl<G: Game> Solo<G> {
     /// flight: more make larger batches and a slightly worse choice of leaves (virtual loss).
     ///
     /// # Errors
-    /// When the evaluator fails; the tree must be reset then.
+    /// When the evaluator fails. The tree has forgotten what it knew then; a later call begins anew.
     pub fn search(
         &mut self,
         tree: &mut Tree<G>,

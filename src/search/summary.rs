@@ -1,8 +1,9 @@
 //! What a finished search says: the one view that move choice, records, analysis and the engine protocol read.
 
+use super::node::Node;
 use super::params::Rule;
 use super::select;
-use super::tree::Tree;
+use super::tree::{EdgeView, Tree};
 use crate::game::{Action, Game, Outcome, Player, WdlAbs};
 use crate::util::rng::Stream;
 
@@ -119,11 +120,20 @@ impl<G: Game> Tree<G> {
         let mut at = self.node(0).and_then(|root| self.edges_of(root).find(|edge| edge.action == first));
         while let Some(edge) = at.filter(|_| line.len() < most) {
             line.push(edge.action);
-            let child = edge.child.and_then(|child| self.node(child));
-            at = child
-                .and_then(|node| self.edges_of(node).filter(|edge| edge.visits > 0).max_by_key(|edge| edge.visits));
+            at = edge.child.and_then(|child| self.node(child)).and_then(|node| self.expected_edge(node));
         }
         line
+    }
+
+    /// The most visited move that keeps the node's result where that is proven, and is not proven lost elsewhere.
+    fn expected_edge(&self, node: &Node) -> Option<EdgeView> {
+        let lost = Outcome::Win(self.mover(node).other());
+        let sound = |edge: &EdgeView| {
+            let known = edge.child.and_then(|child| self.node(child)).and_then(|child| child.outcome);
+            if node.outcome.is_some() { known == node.outcome } else { known != Some(lost) }
+        };
+        let visited: Vec<EdgeView> = self.edges_of(node).filter(|edge| edge.visits > 0).collect();
+        (!visited.is_empty()).then(|| visited[first_max(visited.len(), |i| (sound(&visited[i]), visited[i].visits))])
     }
 
     /// Policy and best move of a root that is not proven.

@@ -2,111 +2,32 @@
 //!
 //! ```text
 //! nodes   [ root | a | b | ... ]            40 bytes each, index 0 is the root
-//! edges   [ root's moves | a's moves | ... ] 20 bytes each, one span for each node, in notation order
+//! edges   [ root's moves | a's moves | ... ] 24 bytes each, one span for each node, in notation order
 //! paths   [ steps of the descents that wait for an evaluation ]
 //! ```
 //! Positions are not stored: a descent replays the moves from the root, so that repetitions are seen as
 //! the game sees them. A node is reached by exactly one path (no transpositions), therefore a proven result
 //! of a node holds even where it comes from a repetition.
 
+#[cfg(test)]
+mod check;
+mod read;
+
 use std::ops::Range;
 
+use super::halving::Halving;
+use super::node::{Edges, NO_CHILD, Node};
 use super::params::{RootNoise, Rule, SearchParams};
 use super::select::{self, LOST, NodeView};
 use crate::eval::Leaves;
-use crate::game::{Action, Game, Outcome, Player, WdlAbs, WdlPov};
+use crate::game::{Action, Game, Outcome, WdlAbs, WdlPov};
 use crate::util::rng::Stream;
 
-/// An edge whose child does not exist yet.
-const NO_CHILD: u32 = u32::MAX;
+pub(super) use read::EdgeView;
+
 const ROOT: u32 = 0;
-
-/// One position of the tree. Sums are over finished visits, in absolute values.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
-    sum_first: f64,
-    sum_draw: f64,
-    /// The evaluator's value of this position alone.
-    eval_first: f32,
-    eval_draw: f32,
-    pub(super) visits: u32,
-    first_edge: u32,
-    edge_count: u16,
-    mover: Player,
-    /// The result, of a finished game or proven by the solver.
-    pub(super) outcome: Option<Outcome>,
-    /// Waits for its evaluation.
-    pending: bool,
-}
-
-impl Node {
-    fn edges(&self) -> Range<usize> {
-        self.first_edge as usize..self.first_edge as usize + usize::from(self.edge_count)
-    }
-
-    /// Mean value of the finished visits; the exact one when proven.
-    pub(super) fn value(&self) -> WdlAbs {
-        if let Some(outcome) = self.outcome {
-            return outcome.wdl();
-        }
-        if self.visits == 0 {
-            return WdlAbs {
-                first: self.eval_first,
-                draw: self.eval_draw,
-                second: (1.0 - self.eval_first - self.eval_draw).max(0.0),
-            };
-        }
-        let n = f64::from(self.visits);
-        let (first, draw) = (self.sum_first / n, self.sum_draw / n);
-        WdlAbs { first: first as f32, draw: draw as f32, second: (1.0 - first - draw).max(0.0) as f32 }
-    }
-}
-
-/// Edges as a structure of arrays, so that a choice reads only what it needs, contiguously.
-#[derive(Clone, Debug, Default)]
-struct Edges {
-    prior: Vec<f32>,
-    visits: Vec<u32>,
-    /// Mean utility for the mover of the edge's node; exact when the child is proven.
-    q: Vec<f32>,
-    child: Vec<u32>,
-    action: Vec<Action>,
-    flight: Vec<u16>,
-}
-
-impl Edges {
-    fn len(&self) -> usize {
-        self.action.len()
-    }
-
-    fn clear(&mut self) {
-        self.prior.clear();
-        self.visits.clear();
-        self.q.clear();
-        self.child.clear();
-        self.action.clear();
-        self.flight.clear();
-    }
-
-    fn push_new(&mut self, actions: &[Action]) {
-        let len = self.len() + actions.len();
-        self.action.extend_from_slice(actions);
-        self.prior.resize(len, 0.0);
-        self.visits.resize(len, 0);
-        self.q.resize(len, 0.0);
-        self.child.resize(len, NO_CHILD);
-        self.flight.resize(len, 0);
-    }
-
-    fn push_span(&mut self, other: &Edges, span: Range<usize>) {
-        self.prior.extend_from_slice(&other.prior[span.clone()]);
-        self.visits.extend_from_slice(&other.visits[span.clone()]);
-        self.q.extend_from_slice(&other.q[span.clone()]);
-        self.child.extend_from_slice(&other.child[span.clone()]);
-        self.action.extend_from_slice(&other.action[span.clone()]);
-        self.flight.extend_from_slice(&other.flight[span]);
-    }
-}
+/// Edges are counted in 32 bits: a tree with so many has no room for one more node, whatever its node budget.
+const MOST_EDGES: usize = u32::MAX as usize - u16::MAX as usize;
 
 #[derive(Clone, Copy, Debug)]
 struct Step {
@@ -145,8 +66,24 @@ struct RootExtra {
     gumbel: Vec<f32>,
     /// Visits of this search, those in flight included; reused ones not.
     new_visits: Vec<u32>,
-    /// Considered visit counts of sequential halving.
-    schedule: Vec<u32>,
+    /// Whose turn it is (Gumbel).
+    halving: Halving,
+}
+
+/// The numbers of `node` that a choice depends on; `busy` when leaves are in flight.
+#[inline]
+fn view_of<'a>(node: &Node, edges: &'a Edges, draw_score: f32, busy: bool) -> NodeView<'a> {
+    let span = node.edges();
+    NodeView {
+        prior: &edges.prior[span.clone()],
+        logit: &edges.logit[span.clone()],
+        visits: &edges.visits[span.clone()],
+        flight: &edges.flight[span.clone()],
+        busy,
+        q: &edges.q[span],
+        parent_q: node.value().pov(node.mover).utility(draw_score),
+        eval_q: node.eval().pov(node.mover).utility(draw_score),
+    }
 }
 
 /// What a search of one move is to be.
@@ -179,6 +116,8 @@ pub struct Tree<G: Game> {
     spare: (Vec<Node>, Edges, Vec<u32>),
     paths: Vec<Step>,
     in_flight: u32,
+    /// A leaf was abandoned: the tree is thrown away as soon as no other is in flight.
+    spoilt: bool,
     scratch_state: G::State,
     scratch_legal: Vec<Action>,
     scratch_scores: Vec<f32>,
@@ -217,6 +156,7 @@ impl<G: Game> Tree<G> {
             spare: Default::default(),
             paths: Vec::new(),
             in_flight: 0,
+            spoilt: false,
             scratch_legal: Vec::new(),
             scratch_scores: Vec::new(),
             root: RootExtra::default(),
@@ -252,6 +192,11 @@ impl<G: Game> Tree<G> {
     pub fn reset(&mut self, state: &G::State) {
         debug_assert_eq!(self.in_flight, 0, "every ticket is answered before the root changes");
         self.root_state.clone_from(state);
+        self.forget();
+    }
+
+    /// Forgets everything but the position at the root.
+    fn forget(&mut self) {
         self.nodes.clear();
         self.edges.clear();
         self.paths.clear();
@@ -264,8 +209,7 @@ impl<G: Game> Tree<G> {
     pub fn begin(&mut self, budget: Budget, random: Stream) {
         debug_assert_eq!(self.in_flight, 0, "every ticket is answered before a search begins");
         if !self.params.reuse {
-            self.nodes.clear();
-            self.edges.clear();
+            self.forget();
         }
         if self.root_ready && !self.nodes.is_empty() {
             // The same root searched again: noise must not pile up.
@@ -283,7 +227,8 @@ impl<G: Game> Tree<G> {
         }
     }
 
-    /// Raises the number of simulations of the running search (analysis without end).
+    /// Raises the number of simulations of the search (analysis without end). Sequential halving was laid out for the
+    /// number that the search began with; from there on a Gumbel search follows the improved policy at the root too.
     pub fn extend(&mut self, simulations: u32) {
         self.budget.simulations = simulations;
     }
@@ -293,11 +238,11 @@ impl<G: Game> Tree<G> {
         let Some(root) = self.nodes.first() else { return false };
         self.full
             || !root.pending
-                && ((self.params.solver || root.edge_count == 0) && root.outcome.is_some()
+                && ((self.params.solver || root.edge_count() == 0) && root.outcome.is_some()
                     || self.started >= self.budget.simulations)
     }
 
-    /// Noise, Gumbel draws and schedule of a root whose priors are known.
+    /// Noise, Gumbel draws and sequential halving of a root whose priors are known.
     fn prepare_root(&mut self) {
         let span = self.nodes[0].edges();
         let count = span.len();
@@ -321,57 +266,36 @@ impl<G: Game> Tree<G> {
                 if self.budget.gumbel_noise {
                     self.root.gumbel.iter_mut().for_each(|g| *g = self.random.gumbel() as f32);
                 }
-                let considered = count.min(self.params.gumbel_considered as usize);
-                self.root.schedule = select::halving_schedule(considered, self.budget.simulations as usize);
+                let considered = self.params.gumbel_considered.min(count as u32);
+                self.root.halving = Halving::new(considered, self.budget.simulations);
             }
             Rule::Ucb1 { .. } => {}
         }
         self.root_ready = true;
     }
 
-    fn view(&self, node: u32) -> NodeView<'_> {
-        let n = &self.nodes[node as usize];
-        let span = n.edges();
-        let eval =
-            WdlAbs { first: n.eval_first, draw: n.eval_draw, second: (1.0 - n.eval_first - n.eval_draw).max(0.0) };
-        NodeView {
-            prior: &self.edges.prior[span.clone()],
-            visits: &self.edges.visits[span.clone()],
-            flight: &self.edges.flight[span.clone()],
-            q: &self.edges.q[span],
-            parent_q: n.value().pov(n.mover).utility(self.params.draw_score),
-            eval_q: eval.pov(n.mover).utility(self.params.draw_score),
-        }
-    }
-
     /// The edge (within the node's span) that a descent takes.
     fn choose_edge(&mut self, node: u32) -> usize {
         let at_root = node == ROOT;
+        if self.rule == Rule::Gumbel && self.nodes[node as usize].visits == 1 {
+            // Most nodes are leaves to the end and never need their logarithms.
+            let span = self.nodes[node as usize].edges();
+            select::logits(&self.edges.prior[span.clone()], &mut self.edges.logit[span]);
+        }
+        let Self { params, nodes, edges, in_flight, root, budget, scratch_scores: scratch, .. } = self;
+        let view = view_of(&nodes[node as usize], edges, params.draw_score, *in_flight > 0);
         match self.rule {
             Rule::Puct => {
-                let noisy = at_root && self.budget.noise.is_some();
-                let fpu = if noisy { self.params.fpu_reduction_root } else { self.params.fpu_reduction };
-                select::puct(self.view(node), &self.params, fpu)
+                let noisy = at_root && budget.noise.is_some();
+                let fpu = if noisy { params.fpu_reduction_root } else { params.fpu_reduction };
+                select::puct(view, params, fpu, scratch)
             }
-            Rule::Gumbel => {
-                let mut scratch = std::mem::take(&mut self.scratch_scores);
-                let edge = if at_root {
-                    select::gumbel_scores(self.view(node), &self.params, &mut scratch);
-                    let step = (self.started as usize).min(self.root.schedule.len().max(1) - 1);
-                    let target = self.root.schedule.get(step).copied().unwrap_or(0);
-                    select::gumbel_root(&scratch, &self.root.gumbel, &self.root.new_visits, target)
-                } else {
-                    select::gumbel_inner(self.view(node), &self.params, &mut scratch)
-                };
-                self.scratch_scores = scratch;
-                edge
+            Rule::Gumbel if at_root && self.started < root.halving.simulations() => {
+                select::gumbel_scores(view, params, scratch);
+                select::gumbel_root(scratch, &root.gumbel, &root.new_visits, &mut root.halving)
             }
-            Rule::Ucb1 { c } => {
-                let mut random = std::mem::replace(&mut self.random, Stream::test(0));
-                let edge = select::ucb1(self.view(node), c, &mut random);
-                self.random = random;
-                edge
-            }
+            Rule::Gumbel => select::gumbel_inner(view, params, scratch),
+            Rule::Ucb1 { c } => select::ucb1(view, c, &mut self.random, scratch),
         }
     }
 
@@ -398,14 +322,14 @@ impl<G: Game> Tree<G> {
                 return Gathered::Collision;
             }
             if let Some(outcome) = current.outcome
-                && (node != ROOT || current.edge_count == 0)
+                && (node != ROOT || current.edge_count() == 0)
             {
                 self.count_started(start);
                 self.backup(start..self.paths.len(), node, outcome.wdl());
                 return Gathered::Known;
             }
             let local = self.choose_edge(node);
-            let edge = current.first_edge as usize + local;
+            let edge = current.edges().start + local;
             self.paths.push(Step { node, edge: edge as u32 });
             self.edges.flight[edge] += 1;
             game.play(&mut self.scratch_state, self.edges.action[edge]);
@@ -414,7 +338,7 @@ impl<G: Game> Tree<G> {
                 node = child;
                 continue;
             }
-            if self.nodes.len() >= self.params.max_nodes as usize {
+            if self.nodes.len() >= self.params.max_nodes as usize || self.edges.len() > MOST_EDGES {
                 self.undo(start);
                 self.full = true;
                 return Gathered::Full;
@@ -460,8 +384,11 @@ impl<G: Game> Tree<G> {
     /// A descent that leads somewhere counts from now on.
     fn count_started(&mut self, start: usize) {
         if let Some(step) = self.paths.get(start) {
-            let local = step.edge as usize - self.nodes[0].first_edge as usize;
+            let local = step.edge as usize - self.nodes[0].edges().start;
             self.root.new_visits[local] += 1;
+            if self.rule == Rule::Gumbel {
+                self.root.halving.take_turn();
+            }
             self.started += 1;
         }
     }
@@ -477,7 +404,7 @@ impl<G: Game> Tree<G> {
     pub fn apply(&mut self, ticket: Ticket, value: WdlPov, priors: &[f32]) {
         let Ticket { leaf, path } = ticket;
         let node = &mut self.nodes[leaf as usize];
-        debug_assert!(node.pending && priors.len() == usize::from(node.edge_count));
+        debug_assert!(node.pending && priors.len() == node.edge_count());
         let value = value.abs(node.mover);
         node.pending = false;
         node.eval_first = value.first;
@@ -489,18 +416,29 @@ impl<G: Game> Tree<G> {
         if leaf == ROOT {
             self.prepare_root();
         }
+        self.forget_if_spoilt();
     }
 
-    /// Takes back a leaf whose evaluation failed. The tree must be [`reset`](Tree::reset) before it is used again.
+    /// Gives up a leaf whose evaluation failed. Its place cannot be taken back, so the tree forgets everything as
+    /// soon as no other leaf is in flight; the search then begins anew at the same position.
     pub fn abandon(&mut self, ticket: Ticket) {
-        drop(ticket);
+        let Ticket { .. } = ticket;
         self.in_flight -= 1;
+        self.spoilt = true;
+        self.forget_if_spoilt();
+    }
+
+    fn forget_if_spoilt(&mut self) {
+        if self.spoilt && self.in_flight == 0 {
+            self.spoilt = false;
+            self.forget();
+        }
     }
 
     /// Counts `value` at `leaf` and all along the path to the root, and proves what follows from a proven leaf.
     fn backup(&mut self, path: Range<usize>, leaf: u32, mut value: WdlAbs) {
         let mut child = leaf;
-        self.count_value(leaf, value);
+        self.nodes[leaf as usize].count(value);
         for at in path.rev() {
             let Step { node, edge } = self.paths[at];
             let edge = edge as usize;
@@ -520,16 +458,9 @@ impl<G: Game> Tree<G> {
             if let (Some(outcome), true) = (self.nodes[node as usize].outcome, self.params.solver) {
                 value = outcome.wdl();
             }
-            self.count_value(node, value);
+            self.nodes[node as usize].count(value);
             child = node;
         }
-    }
-
-    fn count_value(&mut self, node: u32, value: WdlAbs) {
-        let node = &mut self.nodes[node as usize];
-        node.visits += 1;
-        node.sum_first += f64::from(value.first);
-        node.sum_draw += f64::from(value.draw);
     }
 
     /// The result that the known results of a node's moves prove: a win as soon as one move wins, else the best
@@ -561,10 +492,7 @@ impl<G: Game> Tree<G> {
         game.play(&mut self.root_state, action);
         match kept {
             Some(child) => self.keep(child),
-            None => {
-                self.nodes.clear();
-                self.edges.clear();
-            }
+            None => self.forget(),
         }
         self.root_ready = false;
         self.started = 0;
@@ -583,7 +511,7 @@ impl<G: Game> Tree<G> {
             next += 1;
             let mut node = self.nodes[source as usize];
             let span = node.edges();
-            node.first_edge = edges.len() as u32;
+            node.move_edges(edges.len());
             nodes.push(node);
             edges.push_span(&self.edges, span);
             for child in &mut edges.child[node.edges()] {
@@ -596,76 +524,5 @@ impl<G: Game> Tree<G> {
         std::mem::swap(&mut self.nodes, &mut nodes);
         std::mem::swap(&mut self.edges, &mut edges);
         self.spare = (nodes, edges, sources);
-    }
-}
-
-impl Node {
-    fn new(mover: Player, first_edge: usize, edge_count: usize, outcome: Option<Outcome>) -> Self {
-        Self {
-            sum_first: 0.0,
-            sum_draw: 0.0,
-            eval_first: 0.0,
-            eval_draw: 0.0,
-            visits: 0,
-            first_edge: first_edge as u32,
-            edge_count: u16::try_from(edge_count).expect("no game has more than 65535 moves"),
-            mover,
-            outcome,
-            pending: false,
-        }
-    }
-}
-
-/// One edge, read by summaries and tests.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct EdgeView {
-    pub action: Action,
-    pub prior: f32,
-    pub visits: u32,
-    pub child: Option<u32>,
-}
-
-impl<G: Game> Tree<G> {
-    pub(super) fn node(&self, index: u32) -> Option<&Node> {
-        self.nodes.get(index as usize)
-    }
-
-    pub(super) fn mover(&self, node: &Node) -> Player {
-        node.mover
-    }
-
-    pub(super) fn edges_of<'a>(&'a self, node: &Node) -> impl ExactSizeIterator<Item = EdgeView> + use<'a, G> {
-        node.edges().map(|edge| EdgeView {
-            action: self.edges.action[edge],
-            prior: self.edges.prior[edge],
-            visits: self.edges.visits[edge],
-            child: Some(self.edges.child[edge]).filter(|&child| child != NO_CHILD),
-        })
-    }
-
-    /// Priors of the root before noise; empty when the root is not evaluated.
-    pub(super) fn raw_root_priors(&self) -> &[f32] {
-        if self.root_ready { &self.root.raw_prior } else { &[] }
-    }
-
-    /// `logit + sigma(completed Q)` of the root's moves and their Gumbel draws (zero without exploration),
-    /// with the visits of this search.
-    pub(super) fn root_gumbel(&self) -> (Vec<f32>, &[f32], &[u32]) {
-        let mut scores = Vec::new();
-        select::gumbel_scores(self.view(ROOT), &self.params, &mut scores);
-        (scores, &self.root.gumbel, &self.root.new_visits)
-    }
-
-    pub(super) fn rule(&self) -> Rule {
-        self.rule
-    }
-}
-
-#[cfg(test)]
-pub(super) mod sizes {
-    /// Bytes of a node and of an edge.
-    pub fn node_and_edge() -> (usize, usize) {
-        let edge = size_of::<f32>() * 2 + size_of::<u32>() * 2 + size_of::<super::Action>() + size_of::<u16>();
-        (size_of::<super::Node>(), edge)
     }
 }
