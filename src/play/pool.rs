@@ -5,6 +5,7 @@
 //! evaluations do not depend on the batch, so what is played does not depend on threads or slots.
 //! Self-play, gate, matches and benchmarks differ in players, tables and sinks.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -84,6 +85,9 @@ pub enum PoolError {
     /// An evaluator failed.
     #[error("evaluation failed: {0}")]
     Eval(#[from] EvalError),
+    /// The system gave no threads.
+    #[error("no threads to play on: {0}")]
+    Threads(String),
     /// A worker thread panicked, which is a bug.
     #[error("a self-play thread ended unexpectedly: {0}")]
     Panic(String),
@@ -104,37 +108,27 @@ pub fn play_pool<G: Game>(
     finished: &(dyn Fn(Finished) + Sync),
 ) -> Result<(), PoolError> {
     let failed = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..params.threads.max(1))
-            .map(|_| {
-                let failed = &failed;
-                scope.spawn(move || {
-                    let result = Worker::new(game, players, params.slots)
-                        .and_then(|mut worker| worker.run(tables, &|| stop() || failed.load(Relaxed), stats, finished));
-                    if result.is_err() {
-                        failed.store(true, Relaxed);
-                    }
-                    result
-                })
-            })
-            .collect();
-        let mut outcome = Ok(());
-        for worker in workers {
-            match worker.join() {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => outcome = Err(error.into()),
-                Err(panic) => {
-                    failed.store(true, Relaxed);
-                    let text = panic
-                        .downcast_ref::<String>()
-                        .map(String::as_str)
-                        .or_else(|| panic.downcast_ref::<&str>().copied());
-                    outcome = Err(PoolError::Panic(text.unwrap_or("no message").to_owned()));
-                }
+    let workers = rayon::ThreadPoolBuilder::new()
+        .num_threads(params.threads.max(1))
+        .thread_name(|index| format!("games-{index}"))
+        .build()
+        .map_err(|error| PoolError::Threads(error.to_string()))?;
+    let work = || {
+        workers.broadcast(|_| {
+            let result = Worker::new(game, players, params.slots)
+                .and_then(|mut worker| worker.run(tables, &|| stop() || failed.load(Relaxed), stats, finished));
+            if result.is_err() {
+                failed.store(true, Relaxed);
             }
-        }
-        outcome
-    })
+            result
+        })
+    };
+    // A panic is a bug; it must not take the run's state along.
+    let results = catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        PoolError::Panic(text.unwrap_or("no message").to_owned())
+    })?;
+    results.into_iter().collect::<Result<(), EvalError>>().map_err(PoolError::from)
 }
 
 /// What waits for one player's evaluator.
