@@ -19,8 +19,8 @@ use crate::util::stats::{Estimate, Sprt, Tally as _, Verdict};
 
 /// Let two players play a match: paired games, each opening from both sides
 ///
-/// A PLAYER is a checkpoint file or the folder of a run, with @sims=N, @policy (the network alone), @algorithm=puct|gumbel
-/// or @temperature=T behind it; or `random`; or `mcts:SIMULATIONS` (UCB1 with random rollouts, @c=1.0).
+/// A PLAYER is a checkpoint file or the folder of a run, with @sims=N, @policy (the network alone), @algorithm=puct|gumbel,
+/// @c=C_PUCT or @temperature=T behind it; or `random`; or `mcts:SIMULATIONS` (UCB1 with random rollouts, @c=1.0).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     sparring pit runs/uttt@sims=100 mcts:1000 --games 200\n  \

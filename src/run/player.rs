@@ -26,7 +26,7 @@ pub struct PlayerSpec {
 enum Kind {
     Random,
     Mcts { simulations: u32, c: f32 },
-    Network { path: PathBuf, simulations: Option<u32>, algorithm: Algorithm, temperature: f32 },
+    Network { path: PathBuf, simulations: Option<u32>, search: SearchParams, temperature: f32 },
 }
 
 /// A player that cannot be had.
@@ -50,7 +50,8 @@ pub enum PlayerError {
 }
 
 impl PlayerSpec {
-    /// Reads `random`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@algorithm=puct|gumbel][@temperature=T]`,
+    /// Reads `random`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@algorithm=puct|gumbel][@c=C_PUCT]
+    /// [@temperature=T]`,
     /// where `PATH` is a checkpoint or the folder of a run.
     ///
     /// # Errors
@@ -86,19 +87,21 @@ impl PlayerSpec {
         } else if name == "mcts" {
             return Err(fail("say how many simulations it makes: `mcts:1000`".to_owned()));
         } else {
-            let (mut simulations, mut algorithm, mut temperature) = (None, Algorithm::Puct, 0.0);
+            let (mut simulations, mut temperature) = (None, 0.0);
+            let mut search = SearchParams { algorithm: Algorithm::Puct, ..SearchParams::default() };
             for (option, value) in options {
                 match (option, value) {
                     ("sims", value) => simulations = Some(count(option, value)?),
                     ("policy", "") => simulations = Some(0),
-                    ("algorithm", "puct") => algorithm = Algorithm::Puct,
-                    ("algorithm", "gumbel") => algorithm = Algorithm::Gumbel,
+                    ("algorithm", "puct") => search.algorithm = Algorithm::Puct,
+                    ("algorithm", "gumbel") => search.algorithm = Algorithm::Gumbel,
                     ("algorithm", _) => {
                         return Err(fail(format!("`algorithm` is {value:?}, allowed are puct, gumbel")));
                     }
+                    ("c", value) => search.c_puct = number(option, value, 0.0, 100.0)?,
                     ("temperature", value) => temperature = number(option, value, 0.0, 100.0)?,
                     _ => {
-                        let known = "a network takes `@sims=`, `@policy`, `@algorithm=` and `@temperature=`";
+                        let known = "a network takes `@sims=`, `@policy`, `@algorithm=`, `@c=` and `@temperature=`";
                         return Err(unknown(option, known));
                     }
                 }
@@ -107,7 +110,7 @@ impl PlayerSpec {
                 let known = "expected `random`, `mcts:SIMULATIONS`, or the path of a checkpoint or run";
                 return Err(fail(format!("there is no file or folder {name:?}; {known}")));
             }
-            Kind::Network { path: name.into(), simulations, algorithm, temperature }
+            Kind::Network { path: name.into(), simulations, search, temperature }
         };
         Ok(Self { text: text.to_owned(), kind })
     }
@@ -139,10 +142,10 @@ impl PlayerSpec {
     /// When its network is of another game or cannot be opened.
     pub fn open<G: Game>(&self, game: &G, engine: &EngineChoice) -> Result<Player<G>, PlayerError> {
         let text = || self.text.clone();
-        let (simulations, algorithm, temperature) = match &self.kind {
+        let (simulations, search, temperature) = match &self.kind {
             Kind::Random => return Ok(Player::random()),
             Kind::Mcts { simulations, c } => return Ok(Player::mcts(*simulations, *c)),
-            Kind::Network { simulations, algorithm, temperature, .. } => (*simulations, *algorithm, *temperature),
+            Kind::Network { simulations, search, temperature, .. } => (*simulations, search.clone(), *temperature),
         };
         let checkpoint = self.checkpoint()?.expect("a network player has a checkpoint");
         checkpoint.check_game(game).map_err(|error| PlayerError::Mismatch { text: text(), error })?;
@@ -150,7 +153,7 @@ impl PlayerSpec {
             .map_err(|error| PlayerError::Open { text: text(), error })?;
         let seat = SearchSeat {
             evaluators: Arc::new(NetSource::new(Arc::new(factory), 256)),
-            search: SearchParams { algorithm, ..SearchParams::default() },
+            search,
             simulations: simulations.unwrap_or(DEFAULT_SIMULATIONS),
             temperature: Temperature { initial: temperature, plies: u32::MAX, later: temperature },
             noise: None,
