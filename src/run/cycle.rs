@@ -30,6 +30,7 @@ use crate::net::{
 };
 use crate::play::{MatchReport, Player, PoolError, PoolParams, PoolStats, SearchSeat, Seat, Temperature};
 use crate::train::{TrainError, Trainer};
+use crate::util::publish::write_atomic;
 use crate::util::rng::{Purpose, Stream};
 use crate::util::stats::Tally as _;
 
@@ -308,6 +309,7 @@ impl<'a, G: Game> Cycle<'a, G> {
         }))?;
         if let Some(record) = records.first() {
             let text = sample::text(&self.game, record);
+            write_atomic(&self.dir.samples(generation), text.as_bytes()).map_err(DirError::from)?;
             self.tell(&Event::SampleGame { generation, text })?;
         }
         self.tell(&Event::PhaseFinished {

@@ -13,9 +13,10 @@ use crate::util::publish::{self, PublishError, RunLock};
 /// RUN/
 /// ├── config.json                       the resolved config, every default written out
 /// ├── checkpoints/gen-000012.safetensors  the weights of generation 12, usable alone
-/// ├── state/gen-000012.state            what resuming needs besides: optimizer, counters, gate, Elo scale
+/// ├── state/run.state                   where the cycle stands: counters, stage, rated games
+/// ├── state/step-000004200.state        the trainer: weights, averages, optimizer
 /// ├── games/gen-000012.games            the self-play games that generation 12 learns from
-/// ├── samples/gen-000012.txt            some of these games, drawn for people
+/// ├── samples/gen-000012.txt            one of these games, drawn for people
 /// ├── tb/                               event files for TensorBoard
 /// ├── metrics.jsonl                     the same numbers, one JSON object a line
 /// ├── best                              names the strongest checkpoint
@@ -118,12 +119,7 @@ impl RunDir {
         self.root.join("checkpoints").join(generation_name(generation, "safetensors"))
     }
 
-    /// The training state of a generation.
-    pub fn state(&self, generation: u32) -> PathBuf {
-        self.root.join("state").join(generation_name(generation, "state"))
-    }
-
-    /// Another file with state of the run; `name` is a plain file name.
+    /// A file with state of the run; `name` is a plain file name.
     pub fn state_file(&self, name: &str) -> PathBuf {
         self.root.join("state").join(name)
     }
@@ -259,14 +255,6 @@ impl RunDir {
         self.generations("checkpoints", "safetensors")
     }
 
-    /// The generations that have a training state, ascending.
-    ///
-    /// # Errors
-    /// When the folder cannot be read.
-    pub fn states(&self) -> Result<Vec<u32>, DirError> {
-        self.generations("state", "state")
-    }
-
     /// The generations that have game records, ascending.
     ///
     /// # Errors
@@ -391,7 +379,6 @@ mod tests {
             fs::write(dir.root().join("checkpoints").join(stranger), "").unwrap();
         }
         assert_eq!(dir.checkpoints().unwrap(), [0, 2, 10, 1_234_567]);
-        assert!(dir.states().unwrap().is_empty());
     }
 
     #[test]
