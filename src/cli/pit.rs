@@ -11,6 +11,7 @@ use crate::game::{Game, full_name};
 use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
 use crate::play::{MatchParams, MatchReport, PoolParams, PoolStats, play_match};
+use crate::run::config::opening_plies;
 use crate::run::generate::cores;
 use crate::run::player::PlayerSpec;
 use crate::run::stop::{Signals, StopFlag};
@@ -36,9 +37,9 @@ pub struct Pit {
     /// Games to play, an even number
     #[arg(long, default_value_t = 100, value_name = "N")]
     games: usize,
-    /// Random plies at the beginning of each pair of games
-    #[arg(long, default_value_t = 4, value_name = "N")]
-    opening_plies: usize,
+    /// Random plies at the beginning of each pair of games [default: 4, fewer where there are few moves]
+    #[arg(long, value_name = "N")]
+    opening_plies: Option<u32>,
     /// Stop as soon as a sequential test between these Elo differences has decided
     #[arg(long, value_name = "ELO0,ELO1", allow_hyphen_values = true)]
     sprt: Option<String>,
@@ -100,7 +101,7 @@ impl GameVisitor for Match<'_> {
         let pool = PoolParams { threads, slots: (self.pit.games / threads).clamp(1, 64) };
         let params = MatchParams {
             pairs: self.pit.games / 2,
-            opening_plies: self.pit.opening_plies,
+            opening_plies: self.pit.opening_plies.unwrap_or_else(|| opening_plies(&game)) as usize,
             sprt: self.sprt,
             seed: self.pit.seed,
             pool,

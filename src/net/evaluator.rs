@@ -3,21 +3,21 @@
 use std::marker::PhantomData;
 
 use crate::eval::{EvalError, Evaluations, Evaluator, Leaves};
-use crate::game::{Game, WdlPov};
+use crate::game::{Game, PlaneShape, PolicyShape, WdlPov, full_name};
 use crate::net::infer::{Inference, InferenceFactory, OpenError};
 use crate::net::spec::VALUE_OUTPUTS;
 
 /// Judges positions of `G` with a network.
 pub struct NetEvaluator<G> {
     inference: Box<dyn Inference>,
-    plane_len: usize,
+    /// The network's input and policy.
+    shapes: (PlaneShape, PolicyShape),
     action_count: usize,
     game: PhantomData<fn(&G)>,
 }
 
 impl<G: Game> NetEvaluator<G> {
-    /// An evaluator for one worker thread. The factory's network must be one for the game that is evaluated later
-    /// ([`crate::net::Checkpoint::check_game`]).
+    /// An evaluator for one worker thread.
     ///
     /// # Errors
     /// When the engine fails.
@@ -25,7 +25,7 @@ impl<G: Game> NetEvaluator<G> {
         let spec = factory.spec();
         Ok(Self {
             inference: factory.worker()?,
-            plane_len: spec.input.len(),
+            shapes: (spec.input, spec.policy),
             action_count: spec.action_count(),
             game: PhantomData,
         })
@@ -34,12 +34,19 @@ impl<G: Game> NetEvaluator<G> {
 
 impl<G: Game> Evaluator<G> for NetEvaluator<G> {
     fn evaluate(&mut self, game: &G, leaves: &Leaves<G>, out: &mut Evaluations) -> Result<(), EvalError> {
+        let expected = (game.plane_shape(), game.policy_shape());
+        if self.shapes != expected {
+            let (name, found) = (full_name(game), self.shapes);
+            return Err(EvalError(format!(
+                "the network is not one for {name}, which has {expected:?}: it has {found:?}; take a checkpoint of {name}"
+            )));
+        }
         out.reset(leaves);
         let most = self.inference.max_batch();
         for first in (0..leaves.len()).step_by(most) {
             let batch = most.min(leaves.len() - first);
             let planes = self.inference.input(batch)?;
-            for (index, position) in planes.chunks_exact_mut(self.plane_len).enumerate() {
+            for (index, position) in planes.chunks_exact_mut(self.shapes.0.len()).enumerate() {
                 game.encode(leaves.state(first + index), position);
             }
             let heads = self.inference.run(batch)?;
@@ -91,3 +98,7 @@ fn softmax(logits: &mut [f32]) -> bool {
     logits.iter_mut().for_each(|x| *x /= sum);
     true
 }
+
+#[cfg(test)]
+#[path = "evaluator_tests.rs"]
+mod tests;

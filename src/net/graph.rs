@@ -12,7 +12,7 @@ pub(crate) enum Op {
     Conv(Affine),
     /// Linear layer, `x W^T + b`: weight `[O, I]`.
     Linear(Affine),
-    /// `max(x, 0)`.
+    /// `max(x, 0)`. Nothing else reads its input, so it may be computed in place.
     Relu,
     /// Sum of two, the second broadcast over the board where it is `[B, C, 1, 1]`.
     Add,
@@ -172,5 +172,41 @@ impl Builder<'_> {
     fn affine(&self, name: &str, shape: Vec<usize>) -> Affine {
         let part = |part: &str| self.weights.data(&format!("{name}.{part}")).to_vec();
         Affine { shape, weight: part("weight"), bias: part("bias") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::testing::{specs, trained};
+
+    #[test]
+    fn nodes_read_earlier_ones_and_a_relu_has_its_input_alone() {
+        for spec in specs() {
+            let graph = Graph::new(&spec, &trained(&spec, 1)).unwrap();
+            let readers = |index| graph.nodes.iter().filter(|node| node.inputs.contains(&index)).count();
+            for (index, node) in graph.nodes.iter().enumerate() {
+                assert!(node.inputs.iter().all(|&input| input <= index), "{}", node.name);
+                assert!(node.op != Op::Relu || readers(node.inputs[0]) == 1, "{}", node.name);
+            }
+            assert_eq!((readers(graph.policy), readers(graph.value)), (0, 0));
+        }
+    }
+
+    #[test]
+    fn folding_by_hand() {
+        let spec = &specs()[0];
+        let mut weights = trained(spec, 2);
+        for (part, value) in [("weight", 3.0), ("bias", 0.5), ("running_mean", 2.0), ("running_var", 4.0)] {
+            weights.0.get_mut(&format!("stem.norm.{part}")).unwrap().data[1] = value;
+        }
+        let graph = Graph::new(spec, &weights).unwrap();
+        let Op::Conv(folded) = &graph.nodes[0].op else { panic!("the stem is a convolution") };
+        let factor = 3.0 / (4.0f64 + 1e-5).sqrt();
+        let (row, per_output) = (&weights.0["stem.conv.weight"].data, 3 * 9);
+        for (index, &weight) in folded.weight[per_output..2 * per_output].iter().enumerate() {
+            assert_eq!(weight, (f64::from(row[per_output + index]) * factor) as f32);
+        }
+        assert_eq!(folded.bias[1], (0.5 - 2.0 * factor) as f32);
     }
 }

@@ -1,6 +1,7 @@
 //! Inference: batches of encoded positions in, logits out, on whichever engine was chosen.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use crate::eval::EvalError;
 use crate::net::choice::{Available, ChoiceError, DeviceName, Engine, EngineChoice, Precision, Resolved};
@@ -53,15 +54,15 @@ pub enum OpenError {
 }
 
 /// A network ready to be served: makes one [`Inference`] for each worker thread.
-#[derive(Debug)]
 pub struct InferenceFactory {
     spec: NetSpec,
     resolved: Resolved,
     plan: Plan,
+    /// The worker that was made to see that all works, until it is handed out.
+    first: Mutex<Option<Box<dyn Inference>>>,
 }
 
 /// What workers are made from.
-#[derive(Debug)]
 enum Plan {
     /// The network's ONNX form.
     OpenVino(Vec<u8>),
@@ -97,8 +98,9 @@ impl InferenceFactory {
             Engine::Openvino => Plan::OpenVino(crate::net::onnx::to_onnx(spec, weights, &[])?),
             Engine::Auto | Engine::Libtorch => Plan::Torch(Graph::new(spec, weights)?),
         };
-        let factory = Self { spec: spec.clone(), resolved, plan };
-        factory.worker()?;
+        let mut factory = Self { spec: spec.clone(), resolved, plan, first: Mutex::new(None) };
+        let first = factory.worker()?;
+        factory.first = Mutex::new(Some(first));
         Ok(factory)
     }
 
@@ -107,6 +109,10 @@ impl InferenceFactory {
     /// # Errors
     /// When the engine fails.
     pub fn worker(&self) -> Result<Box<dyn Inference>, OpenError> {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(worker) = first {
+            return Ok(worker);
+        }
         Ok(match &self.plan {
             Plan::OpenVino(onnx) => Box::new(OpenVinoInference::new(&self.spec, onnx, self.resolved.precision)?),
             Plan::Torch(graph) => {
@@ -124,6 +130,12 @@ impl InferenceFactory {
     /// What was chosen, and why.
     pub fn resolved(&self) -> &Resolved {
         &self.resolved
+    }
+}
+
+impl fmt::Debug for InferenceFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InferenceFactory").field("spec", &self.spec).field("resolved", &self.resolved).finish()
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tch::{Device, Kind, TchError, Tensor};
 
+use crate::net::infer::has_amx;
 use crate::net::spec::{Architecture, NORM_EPSILON, NetSpec, Resnet};
 use crate::net::torch_infer::channels_last;
 use crate::net::weights::{WeightTensor, Weights, WeightsError};
@@ -83,6 +84,12 @@ impl TorchNet {
     /// gradients, batch statistics and heads stay float32.
     pub fn set_precision(&mut self, precision: Kind) {
         self.precision = precision;
+    }
+
+    /// The kind that trains fastest on `device` without loss: bfloat16 on CPUs with AMX, else float32. (Measured on
+    /// a CPU with AVX512-BF16 but without AMX: bfloat16 takes a quarter longer than float32.)
+    pub fn fastest_precision(device: Device) -> Kind {
+        if device == Device::Cpu && has_amx() { Kind::BFloat16 } else { Kind::Float }
     }
 
     /// Evaluates `planes` (`[B, C, H, W]`, float32, on the network's device). With `train`, batch normalisation
@@ -221,17 +228,9 @@ fn flat(x: &Tensor) -> Result<Tensor, TchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::game::{PlaneShape, PolicyShape};
     use crate::net::spec::Mlp;
+    use crate::net::testing::spec;
     use crate::util::rng::Stream;
-
-    fn spec(architecture: Architecture) -> NetSpec {
-        NetSpec {
-            input: PlaneShape { channels: 3, height: 4, width: 5 },
-            policy: PolicyShape { planes: 2, flat: 3 },
-            architecture,
-        }
-    }
 
     fn small() -> NetSpec {
         let net = Resnet { blocks: 2, channels: 8, global_pooling: true, ..Resnet::default() };
@@ -273,5 +272,48 @@ mod tests {
         let (train, run) = (net.forward(&planes, true).unwrap(), net.forward(&planes, false).unwrap());
         let difference = (train.policy - run.policy).abs().max().double_value(&[]);
         assert!(difference < 0.01, "{difference}");
+    }
+
+    /// The gradients of one step, by parameter.
+    fn gradients(spec: &NetSpec, precision: Kind) -> Vec<(String, Vec<f32>)> {
+        let mut net = TorchNet::new(spec, &Weights::init(spec, &mut Stream::test(2)), Device::Cpu).unwrap();
+        net.set_precision(precision);
+        let numbers: Vec<f32> = crate::net::testing::planes(spec, 96, 3);
+        let heads = net.forward(&Tensor::from_slice(&numbers).view([96, 3, 4, 5]), true).unwrap();
+        assert_eq!((heads.policy.kind(), heads.value.kind()), (Kind::Float, Kind::Float));
+        let chosen = |logits: Tensor| -logits.log_softmax(-1, None).select(1, 1).mean(None);
+        (chosen(heads.policy) + chosen(heads.value)).backward();
+        let numbers = |tensor: Tensor| Vec::<f32>::try_from(tensor.reshape([-1])).unwrap();
+        net.parameters().into_iter().map(|p| (p.name, numbers(p.tensor.grad()))).collect()
+    }
+
+    #[test]
+    fn a_step_repeats_bit_for_bit() {
+        assert_eq!(gradients(&small(), Kind::Float), gradients(&small(), Kind::Float));
+    }
+
+    #[test]
+    fn bfloat16_gradients_point_where_float32_gradients_point() {
+        let (exact, rough) = (gradients(&small(), Kind::Float), gradients(&small(), Kind::BFloat16));
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(x * y)).sum::<f64>();
+        for ((name, a), (_, b)) in exact.iter().zip(&rough) {
+            let cosine = dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
+            assert!(cosine > 0.98, "{name}: {cosine}");
+        }
+    }
+
+    #[test]
+    fn handles_see_what_is_loaded() {
+        let spec = small();
+        let first = Weights::init(&spec, &mut Stream::test(1));
+        let second = Weights::init(&spec, &mut Stream::test(2));
+        let mut net = TorchNet::new(&spec, &first, Device::Cpu).unwrap();
+        let stem = net.parameters().swap_remove(0);
+        net.load(&second).unwrap();
+        let numbers = Vec::<f32>::try_from(stem.tensor.detach().reshape([-1])).unwrap();
+        assert_eq!(numbers, second.0[&stem.name].data);
+        assert_eq!(net.to_weights().unwrap(), second);
+        assert!(net.load(&Weights::default()).is_err());
+        assert_eq!(net.to_weights().unwrap(), second, "nothing was loaded in part");
     }
 }

@@ -18,6 +18,10 @@ pub(crate) struct TorchInference {
     shape: [i64; 3],
     device: Device,
     kind: Kind,
+    /// Whether layers call oneDNN directly. Left to itself, libtorch takes another path for batches below 16,
+    /// whose results differ in the last bits; and linear layers, which go to a matrix library that does the same,
+    /// are written as 1x1 convolutions over one cell.
+    onednn: bool,
     nodes: Vec<(Layer, Vec<usize>)>,
     /// Value indices of the policy and the value logits.
     heads: [usize; 2],
@@ -45,6 +49,7 @@ impl TorchInference {
     /// # Errors
     /// When the device fails.
     pub fn new(spec: &NetSpec, graph: &Graph, device: Device, kind: Kind) -> Result<Self, EvalError> {
+        let onednn = device == Device::Cpu && tch::utils::has_mkldnn();
         let layer = |op: &Op| -> Result<Layer, TchError> {
             Ok(match op {
                 Op::Conv(affine) => {
@@ -53,7 +58,11 @@ impl TorchInference {
                 }
                 Op::Linear(affine) => {
                     let (weight, bias) = upload(affine, device, kind)?;
-                    Layer::Linear { weight, bias }
+                    if onednn {
+                        Layer::Conv { weight: weight.f_unsqueeze(-1)?.f_unsqueeze(-1)?, bias, padding: 0 }
+                    } else {
+                        Layer::Linear { weight, bias }
+                    }
                 }
                 Op::Relu => Layer::Relu,
                 Op::Add => Layer::Add,
@@ -68,6 +77,7 @@ impl TorchInference {
             shape: [input.channels, input.height, input.width].map(|size| size as i64),
             device,
             kind,
+            onednn,
             nodes: nodes.collect::<Result<_, _>>().map_err(failed)?,
             heads: [graph.policy, graph.value],
             planes: Vec::new(),
@@ -85,7 +95,7 @@ impl TorchInference {
         let mut values = Vec::with_capacity(self.nodes.len() + 1);
         values.push(channels_last(&planes)?);
         for (layer, inputs) in &self.nodes {
-            let value = layer.apply(&values, inputs)?;
+            let value = layer.apply(&values, inputs, self.onednn)?;
             values.push(value);
         }
         let head = |index: usize| values[index].f_to_kind(Kind::Float)?.f_to_device(Device::Cpu)?.f_contiguous();
@@ -94,14 +104,20 @@ impl TorchInference {
 }
 
 impl Layer {
-    fn apply(&self, values: &[Tensor], inputs: &[usize]) -> Result<Tensor, TchError> {
+    fn apply(&self, values: &[Tensor], inputs: &[usize], onednn: bool) -> Result<Tensor, TchError> {
         let x = &values[inputs[0]];
         match self {
             Layer::Conv { weight, bias, padding } => {
-                x.f_conv2d(weight, Some(bias), [1, 1], [*padding, *padding], [1, 1], 1)
+                let padding = [*padding, *padding];
+                if onednn {
+                    x.f_mkldnn_convolution(weight, Some(bias), padding, [1, 1], [1, 1], 1)
+                } else {
+                    x.f_conv2d(weight, Some(bias), [1, 1], padding, [1, 1], 1)
+                }
             }
             Layer::Linear { weight, bias } => x.f_linear(weight, Some(bias)),
             Layer::Add => x.f_add(&values[inputs[1]]),
+            Layer::Flatten if onednn => x.f_contiguous()?.f_view([x.size()[0], -1, 1, 1]),
             Layer::Flatten => x.f_contiguous()?.f_flatten(1, -1),
             Layer::Concat => {
                 let parts: Vec<&Tensor> = inputs.iter().map(|&input| &values[input]).collect();
@@ -111,7 +127,8 @@ impl Layer {
                 let mean = x.f_mean_dim([2i64, 3].as_slice(), true, None)?;
                 Tensor::f_cat(&[mean, x.f_amax([2i64, 3], true)?], 1)
             }
-            Layer::Relu => x.f_relu(),
+            // In place: nothing else reads what a ReLU reads.
+            Layer::Relu => x.shallow_clone().f_relu_(),
         }
     }
 }

@@ -155,3 +155,62 @@ impl std::fmt::Display for Digest {
         write!(f, "{:016x}{:016x}", self.0, self.1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::testing::specs;
+
+    #[test]
+    fn first_weights_are_he_normal_and_a_pure_function_of_the_stream() {
+        let spec = NetSpec { architecture: crate::net::spec::Architecture::default(), ..specs()[0].clone() };
+        let weights = Weights::init(&spec, &mut Stream::test(1));
+        assert_eq!(weights, Weights::init(&spec, &mut Stream::test(1)));
+        assert_ne!(weights.digest(), Weights::init(&spec, &mut Stream::test(2)).digest());
+        let deviation = |name: &str| {
+            let data = weights.data(name);
+            (data.iter().map(|x| f64::from(x * x)).sum::<f64>() / data.len() as f64).sqrt()
+        };
+        let he = (2.0 / (64.0 * 9.0f64)).sqrt();
+        assert!((deviation("blocks.3.conv1.weight") / he - 1.0).abs() < 0.02);
+        let head = 0.1 * (2.0 / 32.0f64).sqrt();
+        assert!((deviation("policy.spatial.weight") / head - 1.0).abs() < 0.4);
+        assert!(weights.data("stem.norm.weight").iter().all(|&x| x == 1.0));
+        assert!(weights.data("value.out.bias").iter().all(|&x| x == 0.0));
+    }
+
+    #[test]
+    fn every_mismatch_is_listed_by_name() {
+        let spec = &specs()[0];
+        let mut weights = Weights::init(spec, &mut Stream::test(1));
+        assert_eq!(weights.check(spec), Ok(()));
+        let stem = weights.0.remove("stem.conv.weight").unwrap();
+        weights.0.insert("stem.conv.wait".into(), stem);
+        weights.0.get_mut("value.out.bias").unwrap().shape = vec![4];
+        weights.0.get_mut("value.out.weight").unwrap().data.pop();
+        let WeightsError::Mismatch { problems, .. } = weights.check(spec).unwrap_err() else { panic!("a mismatch") };
+        let expected = [
+            "`stem.conv.weight` is missing",
+            "`value.out.weight` has 47 numbers instead of 48",
+            "`value.out.bias` has shape [4] instead of [3]",
+            "`stem.conv.wait` is unexpected",
+        ];
+        assert_eq!(problems, expected);
+    }
+
+    #[test]
+    fn the_digest_sees_names_shapes_and_bits() {
+        let weights = Weights::init(&specs()[0], &mut Stream::test(1));
+        let changed = |edit: &dyn Fn(&mut Weights)| {
+            let mut other = weights.clone();
+            edit(&mut other);
+            assert_ne!(other.digest(), weights.digest());
+        };
+        changed(&|w| w.0.get_mut("value.out.bias").unwrap().data[2] = -0.0);
+        changed(&|w| w.0.get_mut("value.out.bias").unwrap().shape = vec![3, 1]);
+        changed(&|w| {
+            let tensor = w.0.remove("stem.norm.bias").unwrap();
+            w.0.insert("stem.norm.bios".into(), tensor);
+        });
+    }
+}

@@ -108,7 +108,7 @@ pub fn preset(game: &str) -> Option<Json> {
         fn visit<G: Game>(self, game: G) -> Json {
             let cells = game.plane_shape().cells();
             let (blocks, channels) = if cells <= 16 { (2, 32) } else { (6, 64) };
-            let opening = if cells <= 16 { 1 } else { 4 };
+            let opening = opening_plies(&game);
             let mut network = serde_json::to_value(Architecture::default()).expect("plain data");
             network["blocks"] = json!(blocks);
             network["channels"] = json!(channels);
@@ -120,6 +120,16 @@ pub fn preset(game: &str) -> Option<Json> {
         }
     }
     games::dispatch(game, Preset).ok()
+}
+
+/// Random plies at the beginning of a pair of games that leave most positions open. Where there are few moves, a few
+/// random ones often decide a game already.
+pub fn opening_plies<G: Game>(game: &G) -> u32 {
+    match (game.plane_shape().cells(), game.action_count()) {
+        (..=16, _) => 1,
+        (_, ..=16) => 2,
+        _ => 4,
+    }
 }
 
 /// What ranges alone cannot say.

@@ -360,9 +360,7 @@ mod tests {
     #[test]
     fn gradients_are_softmax_minus_target_and_equal_finite_differences() {
         let mut case = Case::new();
-        let batch = testing::batch(&case.spec, ROWS, 3);
-        let owned = testing::OwnedBatch { planes: batch.planes, ..case.batch };
-        case.batch = testing::batch(&case.spec, 1, 1);
+        let owned = Case::new().batch;
         let view = owned.view();
         let totals = Totals::of(&view);
         let (heads, loss) = case.run(view, 0..ROWS);
@@ -370,44 +368,42 @@ mod tests {
         let gradient = crate::train::layout::to_vec;
         let (policy, value) = (gradient(&heads.policy.grad()).unwrap(), gradient(&heads.value.grad()).unwrap());
 
-        case.batch.legal = owned.legal.clone();
         let (policies, values) = case.softmaxes();
         let actions = case.spec.action_count();
         for row in 0..ROWS {
             let w = f64::from(view.weight[row]);
             let pw = w * f64::from(view.policy_weight[row]);
-            for a in 0..actions {
+            for (a, p) in policies[row].iter().enumerate() {
                 let i = row * actions + a;
-                let expected = pw / totals.policy * (policies[row][a] - f64::from(view.policy[i]));
+                let expected = pw / totals.policy * (p - f64::from(view.policy[i]));
                 assert!((f64::from(policy[i]) - expected).abs() < 1e-6, "policy {row} {a}");
                 assert!(view.legal[i] > 0.0 || policy[i] == 0.0, "an illegal move has a gradient");
             }
-            for k in 0..3 {
+            for (k, p) in values[row].iter().enumerate() {
                 let i = row * 3 + k;
-                let expected = 0.7 * w / totals.value * (values[row][k] - f64::from(view.value[i]));
+                let expected = 0.7 * w / totals.value * (p - f64::from(view.value[i]));
                 assert!((f64::from(value[i]) - expected).abs() < 1e-6, "value {row} {k}");
             }
         }
 
         let total = |case: &Case| case.run(view, 0..ROWS).1.sums().unwrap().report(totals, 0.7).total;
         let step = 0.02f32;
-        for i in (0..case.policy.len()).step_by(7) {
-            let kept = case.policy[i];
-            case.policy[i] = kept + step;
-            let above = total(&case);
-            case.policy[i] = kept - step;
-            let slope = (above - total(&case)) / (2.0 * f64::from(step));
-            case.policy[i] = kept;
-            assert!((slope - f64::from(policy[i])).abs() < 2e-4, "policy {i}: {slope} or {}", policy[i]);
+        let slope = |case: &mut Case, logits: fn(&mut Case) -> &mut Vec<f32>, i: usize| {
+            let kept = logits(case)[i];
+            logits(case)[i] = kept + step;
+            let above = total(case);
+            logits(case)[i] = kept - step;
+            let below = total(case);
+            logits(case)[i] = kept;
+            (above - below) / (2.0 * f64::from(step))
+        };
+        for (i, &found) in policy.iter().enumerate().step_by(7) {
+            let slope = slope(&mut case, |case| &mut case.policy, i);
+            assert!((slope - f64::from(found)).abs() < 2e-4, "policy {i}: {slope} or {found}");
         }
-        for i in 0..case.value.len() {
-            let kept = case.value[i];
-            case.value[i] = kept + step;
-            let above = total(&case);
-            case.value[i] = kept - step;
-            let slope = (above - total(&case)) / (2.0 * f64::from(step));
-            case.value[i] = kept;
-            assert!((slope - f64::from(value[i])).abs() < 2e-4, "value {i}: {slope} or {}", value[i]);
+        for (i, &found) in value.iter().enumerate() {
+            let slope = slope(&mut case, |case| &mut case.value, i);
+            assert!((slope - f64::from(found)).abs() < 2e-4, "value {i}: {slope} or {found}");
         }
     }
 

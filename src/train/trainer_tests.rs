@@ -40,15 +40,15 @@ fn a_tiny_network_learns_sixteen_positions_by_heart() {
         let mut trainer = trainer(&spec, params, threads);
         let first = trainer.step(batch.view()).unwrap().report;
         let mut last = first;
-        for _ in 0..400 {
+        for _ in 0..150 {
             last = trainer.step(batch.view()).unwrap().report;
         }
         assert!(first.policy_kl > 0.3, "{first:?}");
-        assert!(last.policy_kl < 0.02 && last.policy_accuracy > 0.9, "{threads} threads, {spec}: {last:?}");
+        assert!(last.policy_kl < 0.001 && last.policy_accuracy > 0.9, "{threads} threads, {spec}: {last:?}");
         assert!(last.value < first.value, "{last:?}");
         // The averaged weights, with running statistics, know them too.
         let played = trainer.evaluate(batch.view()).unwrap();
-        assert!(played.policy_kl < 0.2, "{threads} threads, {spec}: {played:?}");
+        assert!(played.policy_kl < 0.05, "{threads} threads, {spec}: {played:?}");
     }
 }
 
