@@ -102,19 +102,25 @@ impl Process {
         self.child.id()
     }
 
+    /// Waits until stderr contains one of `texts`.
+    #[track_caller]
+    pub fn wait_for_any(&mut self, texts: &[&str]) {
+        let began = Instant::now();
+        loop {
+            let ended = self.child.try_wait().unwrap();
+            let said = self.err.text();
+            if texts.iter().any(|text| said.contains(text)) {
+                return;
+            }
+            assert!(ended.is_none() && began.elapsed() < LIMIT, "{texts:?} did not come ({ended:?}):\n{said}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Waits until stderr contains `text`.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) {
-        let began = Instant::now();
-        while !self.err.text().contains(text) {
-            let ended = self.child.try_wait().unwrap();
-            assert!(
-                ended.is_none() && began.elapsed() < LIMIT,
-                "{text:?} did not come ({ended:?}):\n{}",
-                self.err.text()
-            );
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        self.wait_for_any(&[text]);
     }
 
     /// Sends a signal by its name (`INT`, `KILL`).
