@@ -102,19 +102,13 @@ pub fn report() -> DoctorReport {
     }
 }
 
-/// Prints the report on stdout, as one JSON document or for people.
+/// The report as text for stdout: one JSON document, or for people.
 ///
 /// # Errors
 /// When the document cannot be written.
-pub fn run(json: bool) -> Result<(), String> {
-    use std::io::Write as _;
+pub fn text(json: bool) -> Result<String, serde_json::Error> {
     let report = report();
-    let text = if json {
-        serde_json::to_string_pretty(&report).map_err(|error| error.to_string())? + "\n"
-    } else {
-        report.to_string()
-    };
-    std::io::stdout().write_all(text.as_bytes()).map_err(|error| format!("cannot write the report: {error}"))
+    if json { Ok(serde_json::to_string_pretty(&report)? + "\n") } else { Ok(report.to_string()) }
 }
 
 impl fmt::Display for DoctorReport {

@@ -1,9 +1,10 @@
 //! `sparring doctor`.
 
-use super::{Failure, Outcome};
+use super::{Outcome, print};
 
 /// Say what the set-up found: libtorch, OpenVINO, devices, CPU features, threads, folders
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  sparring doctor --json")]
 pub struct Doctor {
     /// One JSON document instead of text
     #[arg(long)]
@@ -12,6 +13,6 @@ pub struct Doctor {
 
 impl Doctor {
     pub(super) fn run(self) -> Outcome {
-        super::doctor::run(self.json).map_err(Failure::Failed)
+        print(&super::doctor::text(self.json)?)
     }
 }

@@ -53,6 +53,7 @@ enum Verb {
     Ugi(ugi::Ugi),
     Perft(perft::Perft),
     /// List the games with their options
+    #[command(after_help = "Example:\n  sparring games")]
     Games,
     Config(config::Config),
     Inspect(inspect::Inspect),

@@ -1,6 +1,6 @@
 //! `sparring pit`.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -119,11 +119,11 @@ impl GameVisitor for Match<'_> {
                 *told = Instant::now();
                 let games = tally.games();
                 let line = format!("{} of {} games: {}", games.total(), self.pit.games, wdl(&games));
-                if live { eprint!("\r{line}  ") } else { eprintln!("{line}") }
+                tell(if live { format!("\r{line}  ") } else { format!("{line}\n") });
             }
         })?;
         if live {
-            eprint!("\r{:60}\r", "");
+            tell(format!("\r{:60}\r", ""));
         }
         let seconds = began.elapsed().as_secs_f64();
         let text = if self.pit.json {
@@ -134,6 +134,11 @@ impl GameVisitor for Match<'_> {
         print(&text)?;
         if report.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
     }
+}
+
+/// Writes to stderr; that nobody listens any more is no reason to end a match.
+fn tell(text: String) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 fn wdl(games: &crate::util::stats::GameCounts) -> String {

@@ -97,7 +97,19 @@ impl RunConfig {
 }
 
 fn reader() -> Reader<'static, RunConfig> {
-    Reader::new().preset(|given| preset(given.get("game")?.as_str()?)).check(check)
+    Reader::new().preset(|given| preset(given.get("game")?.as_str()?)).check_given(check_game).check(check)
+}
+
+/// Whether there is such a game with such options.
+fn check_game(given: &Json, findings: &mut Findings) {
+    struct Exists;
+    impl GameVisitor for Exists {
+        type Output = ();
+        fn visit<G: Game>(self, _: G) {}
+    }
+    if let Some(Err(error)) = given.get("game").and_then(Json::as_str).map(|name| games::dispatch(name, Exists)) {
+        findings.add("game", error.to_string());
+    }
 }
 
 /// Defaults that depend on the game: small boards get small networks and short openings.
@@ -144,7 +156,8 @@ fn check(config: &RunConfig, findings: &mut Findings) {
     match games::dispatch(&config.game, Shapes(config)) {
         Ok(None) => {}
         Ok(Some(problem)) => findings.add("network", problem),
-        Err(error) => findings.add("game", error.to_string()),
+        // Said by `check_game` before.
+        Err(_) => {}
     }
     for problem in config.training.problems() {
         findings.add(format!("training.{}", problem.field), problem.to_string());

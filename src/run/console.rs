@@ -182,6 +182,11 @@ impl Observer for Console {
                 let next = if *complete { "" } else { "; everything is saved, the same command goes on" };
                 self.line(&format!("stopped: {reason}{next}"));
             }
+            Event::RunFailed { .. } => {
+                for phase in [Phase::Generate, Phase::Learn, Phase::Gate] {
+                    self.remove(phase);
+                }
+            }
             Event::Histogram(_) | Event::SampleGame { .. } => {}
         }
         Ok(())

@@ -50,6 +50,11 @@ pub enum RunError {
     Checkpoint(#[from] CheckpointError),
     #[error("{}: {error}", .file.display())]
     Mismatch { file: std::path::PathBuf, error: GameMismatch },
+    #[error(
+        "{} is not the file that the run made, it has another digest than `best` says: restore it from a copy",
+        .file.display()
+    )]
+    Exchanged { file: std::path::PathBuf },
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
@@ -118,6 +123,13 @@ impl<'a, G: Game> Cycle<'a, G> {
             trainer: None,
             began: Instant::now(),
         };
+        // A state older than the pointer names another generation; then the pointer is written anew in any case.
+        if let Ok(Some(pointer)) = dir.read_pointer(Which::Best)
+            && pointer.generation == cycle.state.best
+            && file_digest(&dir.checkpoint(pointer.generation))? != pointer.digest
+        {
+            return Err(RunError::Exchanged { file: dir.checkpoint(pointer.generation) });
+        }
         for generation in first.max(1)..cycle.state.window_totals.len() {
             cycle.load_games(generation as u32)?;
         }
@@ -151,15 +163,13 @@ impl<'a, G: Game> Cycle<'a, G> {
         let resumed = self.state.mark > 0;
         self.tell(&Event::RunStarted { run: self.name.clone(), game, resumed, generation, step })?;
         let result = self.stages();
-        let (reason, complete) = match &result {
-            Ok(Ended::Complete(reason)) => (reason.clone(), true),
-            Ok(Ended::Interrupted(reason)) => (reason.clone(), false),
-            Err(error) => (error.to_string(), false),
-        };
-        // After a failure of the disk nobody may be able to note its reason; the caller reports it in any case.
-        let told = self.tell(&Event::RunStopped { reason, complete });
-        if result.is_ok() {
-            told?;
+        match &result {
+            Ok(Ended::Complete(reason)) => self.tell(&Event::RunStopped { reason: reason.clone(), complete: true })?,
+            Ok(Ended::Interrupted(reason)) => {
+                self.tell(&Event::RunStopped { reason: reason.clone(), complete: false })?
+            }
+            // After a failure of the disk nobody may be able to note its reason; the caller reports it in any case.
+            Err(error) => drop(self.tell(&Event::RunFailed { reason: error.to_string() })),
         }
         result
     }
@@ -181,6 +191,8 @@ impl<'a, G: Game> Cycle<'a, G> {
                 Stage::Gate => self.gate()?,
             }
             if self.stop.is_set() {
+                // An unfinished stage has published nothing, but the hours that it took count.
+                self.save()?;
                 return Ok(Ended::Interrupted(self.stop.cause().unwrap_or("stopped").to_owned()));
             }
         }

@@ -331,6 +331,11 @@ pub enum Event {
         /// Whether the goal is reached; otherwise the same command goes on.
         complete: bool,
     },
+    /// Work ends because something failed; whoever runs the cycle gets the error and shows it.
+    RunFailed {
+        /// The error.
+        reason: String,
+    },
 }
 
 impl Event {
@@ -352,6 +357,7 @@ impl Event {
             Self::Notice(_) => "notice",
             Self::Warning(_) => "warning",
             Self::RunStopped { .. } => "run_stopped",
+            Self::RunFailed { .. } => "run_failed",
         }
     }
 

@@ -106,7 +106,7 @@ impl Observer for Metrics {
         if let Some(record) = record(event) {
             self.line(&record)?;
         }
-        if matches!(event, Event::GenerationFinished { .. } | Event::RunStopped { .. }) {
+        if matches!(event, Event::GenerationFinished { .. } | Event::RunStopped { .. } | Event::RunFailed { .. }) {
             self.sync()?;
         }
         Ok(())
@@ -160,6 +160,7 @@ fn record(event: &Event) -> Option<Value> {
         Event::SampleGame { text, .. } | Event::Notice(text) | Event::Warning(text) => {
             extend(&mut line, json!({"text": text}));
         }
+        Event::RunFailed { reason } => extend(&mut line, json!({"reason": reason})),
         Event::RunStopped { reason, complete } => extend(&mut line, json!({"reason": reason, "complete": complete})),
         _ => {}
     }

@@ -38,6 +38,7 @@ use shape::{Kind, Shape};
 use tree::Node;
 
 type Preset<'a> = Box<dyn Fn(&Json) -> Option<Json> + 'a>;
+type CheckGiven<'a> = Box<dyn Fn(&Json, &mut Findings) + 'a>;
 type Check<'a, T> = Box<dyn Fn(&T, &mut Findings) + 'a>;
 
 /// The largest config file that is read, in bytes.
@@ -57,6 +58,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// ```
 pub struct Reader<'a, T> {
     preset: Option<Preset<'a>>,
+    check_given: Option<CheckGiven<'a>>,
     checks: Vec<Check<'a, T>>,
     of: PhantomData<T>,
 }
@@ -70,7 +72,7 @@ impl<T: DeserializeOwned + JsonSchema> Default for Reader<'_, T> {
 impl<'a, T: DeserializeOwned + JsonSchema> Reader<'a, T> {
     /// A reader without presets and checks.
     pub fn new() -> Self {
-        Self { preset: None, checks: Vec::new(), of: PhantomData }
+        Self { preset: None, check_given: None, checks: Vec::new(), of: PhantomData }
     }
 
     /// Values that stand for keys which the config leaves out, depending on what it gives (the defaults
@@ -79,6 +81,14 @@ impl<'a, T: DeserializeOwned + JsonSchema> Reader<'a, T> {
     #[must_use]
     pub fn preset(mut self, preset: impl Fn(&Json) -> Option<Json> + 'a) -> Self {
         self.preset = Some(Box::new(preset));
+        self
+    }
+
+    /// A check of what is given, as it stands in the text; run also when there are problems with keys, types or ranges,
+    /// so that a person sees all at once. It must pass over what has the wrong type.
+    #[must_use]
+    pub fn check_given(mut self, check: impl Fn(&Json, &mut Findings) + 'a) -> Self {
+        self.check_given = Some(Box::new(check));
         self
     }
 
@@ -119,13 +129,26 @@ impl<'a, T: DeserializeOwned + JsonSchema> Reader<'a, T> {
         let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let place = |offset: usize| At::File { line: starts.partition_point(|&start| start <= offset), column: None };
 
-        let mut tree = tree::parse(text, &place).map_err(|problem| ConfigErrors::new(source, vec![problem]))?;
-        let wrong_sets = sets.iter().filter_map(|set| set::apply(&mut tree, &shape, set).err());
-        let mut problems: Vec<Problem> = wrong_sets.collect();
+        let mut trailing = None;
+        let parsed = tree::parse(text, &place, &mut trailing);
+        let mut problems: Vec<Problem> = trailing.into_iter().collect();
+        let mut tree = match parsed {
+            Ok(tree) => tree,
+            Err(problem) => {
+                problems.push(problem);
+                return Err(ConfigErrors::new(source, problems));
+            }
+        };
+        problems.extend(sets.iter().filter_map(|set| set::apply(&mut tree, &shape, set).err()));
 
         let given = tree.to_json();
         let preset = self.preset.as_ref().and_then(|preset| preset(&given));
         problems.extend(check::check(&tree, &shape, preset.as_ref()));
+        if let Some(check) = &self.check_given {
+            let mut findings = Findings::default();
+            check(&given, &mut findings);
+            problems.extend(placed(findings, &tree));
+        }
         if !problems.is_empty() {
             return Err(ConfigErrors::new(source, problems));
         }
@@ -147,10 +170,13 @@ impl<'a, T: DeserializeOwned + JsonSchema> Reader<'a, T> {
         if findings.is_empty() {
             return Ok(config);
         }
-        let problems =
-            findings.0.into_iter().map(|(path, message)| Problem::new(place_of(&tree, &path), path, message));
-        Err(ConfigErrors::new(source, problems.collect()))
+        Err(ConfigErrors::new(source, placed(findings, &tree).collect()))
     }
+}
+
+/// Findings with their places.
+fn placed(findings: Findings, tree: &Node) -> impl Iterator<Item = Problem> + '_ {
+    findings.0.into_iter().map(|(path, message)| Problem::new(place_of(tree, &path), path, message))
 }
 
 /// Where `path` is written; a key that is left to its default is nowhere.

@@ -49,12 +49,13 @@ pub(super) fn apply(root: &mut Node, shape: &Shape, text: &str) -> Result<(), Pr
 fn read_value(text: &str, shape: Option<&Shape>, at: &At) -> Node {
     let as_text = || Node { at: at.clone(), value: Value::Text(text.to_owned()) };
     let place = |_| at.clone();
-    match tree::parse(text, &place) {
-        Ok(node) => match (&node.value, shape.map(|shape| &shape.kind)) {
+    let mut trailing = None;
+    match tree::parse(text, &place, &mut trailing) {
+        Ok(node) if trailing.is_none() => match (&node.value, shape.map(|shape| &shape.kind)) {
             (Value::Number(_) | Value::Bool(_), Some(Kind::Text { .. } | Kind::Choice(_))) => as_text(),
             _ => node,
         },
-        Err(_) => as_text(),
+        _ => as_text(),
     }
 }
 

@@ -90,11 +90,12 @@ impl Node {
     }
 }
 
-/// Reads strict JSON (RFC 8259: no comments, no trailing commas, one value).
+/// Reads strict JSON (RFC 8259: no comments, no trailing commas, one value). Text behind the value is noted in
+/// `trailing`, so that what is wrong with the value comes to light all the same.
 ///
 /// # Errors
 /// The first place where the text is not JSON, or is nested too deeply.
-pub(super) fn parse(text: &str, place: &dyn Fn(usize) -> At) -> Result<Node, Problem> {
+pub(super) fn parse(text: &str, place: &dyn Fn(usize) -> At, trailing: &mut Option<Problem>) -> Result<Node, Problem> {
     let options = jsonc_parser::ParseOptions {
         allow_comments: false,
         allow_loose_object_property_names: false,
@@ -111,8 +112,18 @@ pub(super) fn parse(text: &str, place: &dyn Fn(usize) -> At) -> Result<Node, Pro
         At::File { line, .. } => At::File { line, column: Some(column) },
         set => set,
     };
-    let parsed = jsonc_parser::parse_to_ast(text, &jsonc_parser::CollectOptions::default(), &options)
-        .map_err(|e| Problem::new(column(place(e.range().start), e.column_display()), "", syntax_message(e.kind())))?;
+    let parsed = match jsonc_parser::parse_to_ast(text, &jsonc_parser::CollectOptions::default(), &options) {
+        Ok(parsed) => parsed,
+        Err(e) => {
+            let start = e.range().start;
+            let problem = Problem::new(column(place(start), e.column_display()), "", syntax_message(e.kind()));
+            if trailing.is_some() || !matches!(e.kind(), ParseErrorKind::MultipleRootJsonValues) {
+                return Err(problem);
+            }
+            *trailing = Some(problem);
+            return parse(&text[..start], place, trailing);
+        }
+    };
     // The parser is laxer than JSON in a few corners (raw line ends in strings, exotic white space), so
     // the text must satisfy a second, strict one too.
     if parsed.value.is_some()

@@ -1,0 +1,467 @@
+//! Training runs through the program: the same result whatever the threads and interruptions, and clear words when something
+//! is in the way.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use common::{PROGRAM, Process, run, train, words};
+use serde_json::{Value as Json, json};
+use sparring::net::Checkpoint;
+
+/// Three small generations: about a second of work each, every phase long enough to be met in the middle.
+const CONFIG: &str = r#"{
+  "game": "tictactoe",
+  "seed": 5,
+  "training_threads": 1,
+  "network": { "blocks": 1, "channels": 8 },
+  "selfplay": {
+    "games": 60, "simulations": 24, "threads": 1, "parallel_games": 4, "opening_share": 0.3, "cache_megabytes": 0
+  },
+  "replay": { "min_positions": 300, "reuse": 2 },
+  "training": { "batch_size": 16 },
+  "gate": { "games": 24, "simulations": 16, "opening_plies": 2, "anchor_games": 4, "anchor_simulations": 20 },
+  "stop": { "iterations": 3 }
+}"#;
+
+/// A folder for one test, with the config in it and a place for a run. All runs have the same name, which is in checkpoints.
+struct Place {
+    scratch: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::write(scratch.path().join("config.json"), CONFIG).unwrap();
+        Self { scratch }
+    }
+
+    fn config(&self) -> PathBuf {
+        self.scratch.path().join("config.json")
+    }
+
+    fn run(&self) -> PathBuf {
+        self.scratch.path().join("run")
+    }
+
+    fn train(&self, sets: &[&str]) -> Process {
+        Process::start(&mut train(&self.config(), &self.run(), sets))
+    }
+
+    /// The run after one generation.
+    fn after_one_generation() -> Self {
+        let place = Self::new();
+        place.train(&["stop.iterations=1", "selfplay.games=20"]).finish().expect(0);
+        place
+    }
+
+    /// The file of the best network, which the program names on stdout.
+    fn best(&self) -> PathBuf {
+        let done = self.train(&["stop.iterations=1", "selfplay.games=20"]).finish().expect(0);
+        PathBuf::from(done.out.trim_end())
+    }
+}
+
+/// The undisturbed run that the others are compared with.
+fn reference() -> &'static Path {
+    static REFERENCE: OnceLock<PathBuf> = OnceLock::new();
+    REFERENCE.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("train-reference");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let config = folder.join("config.json");
+        fs::write(&config, CONFIG).unwrap();
+        let done = Process::start(&mut train(&config, &folder.join("run"), &[])).finish().expect(0);
+        assert!(done.out.trim_end().ends_with(".safetensors"), "{}", done.out);
+        folder.join("run")
+    })
+}
+
+/// Digests of everything that must not depend on threads or interruptions: weights, whole checkpoints, games, the
+/// trainer's state, the pointers.
+fn results(run: &Path) -> BTreeMap<String, String> {
+    let mut results = BTreeMap::new();
+    for folder in ["checkpoints", "games", "state"] {
+        for entry in fs::read_dir(run.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = format!("{folder}/{}", path.file_name().unwrap().to_string_lossy());
+            // The hours of work and the number of savings are in there.
+            if name == "state/run.state" {
+                continue;
+            }
+            if folder == "checkpoints" {
+                results
+                    .insert(format!("{name} weights"), Checkpoint::load(&path).unwrap().weights.digest().to_string());
+            }
+            results.insert(name, sum(&fs::read(&path).unwrap()));
+        }
+    }
+    for pointer in ["best", "latest"] {
+        results.insert(pointer.to_owned(), fs::read_to_string(run.join(pointer)).unwrap());
+    }
+    results
+}
+
+fn sum(bytes: &[u8]) -> String {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    format!("{} bytes, {:016x}", bytes.len(), hasher.finish())
+}
+
+#[track_caller]
+fn assert_same_results(run: &Path) {
+    let (expected, found) = (results(reference()), results(run));
+    assert!(expected.len() > 10, "{expected:#?}");
+    assert_eq!(found, expected);
+}
+
+/// The recorded numbers: (event, place on its axis, tag) and the value.
+fn records(run: &Path) -> Vec<((String, String, String), Json)> {
+    let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let mut records = Vec::new();
+    for line in text.lines() {
+        let line: Json = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let event = line["event"].as_str().unwrap().to_owned();
+        let axis = ["step", "generation"].into_iter().find_map(|axis| Some(format!("{axis} {}", line.get(axis)?)));
+        let Some(axis) = axis.filter(|_| event != "mark") else { continue };
+        for (tag, value) in line.as_object().unwrap() {
+            if tag.contains('/') {
+                records.push(((event.clone(), axis.clone(), tag.clone()), value.clone()));
+            } else if tag == "tag" {
+                records.push(((event.clone(), axis.clone(), format!("histogram {value}")), json!(null)));
+            }
+        }
+    }
+    records
+}
+
+/// Every number of the undisturbed run is there exactly once, and nothing else; those that cannot depend on time
+/// are equal.
+#[track_caller]
+fn assert_same_records(run: &Path) {
+    let (expected, found) = (records(reference()), records(run));
+    let keys = |records: &[((String, String, String), Json)]| {
+        let mut keys: Vec<_> = records.iter().map(|(key, _)| key.clone()).collect();
+        keys.sort();
+        keys
+    };
+    let unique: BTreeSet<_> = keys(&expected).into_iter().collect();
+    assert!(unique.len() > 50 && unique.len() == expected.len(), "{} of {}", unique.len(), expected.len());
+    assert_eq!(keys(&found), keys(&expected));
+    let timeless = |((event, _, tag), _): &&((String, String, String), Json)| {
+        ["gate", "elo", "replay"].contains(&event.as_str()) || tag.starts_with("selfplay/") || tag == "run/steps"
+    };
+    let values = |records: &[((String, String, String), Json)]| -> BTreeMap<_, _> {
+        records.iter().filter(timeless).cloned().collect()
+    };
+    assert!(values(&expected).len() > 20);
+    assert_eq!(values(&found), values(&expected));
+}
+
+#[test]
+fn threads_and_parallel_games_change_nothing() {
+    for (threads, slots) in [(2, "3"), (3, "null")] {
+        let place = Place::new();
+        let sets = [format!("selfplay.threads={threads}"), format!("selfplay.parallel_games={slots}")];
+        place.train(&sets.each_ref().map(String::as_str)).finish().expect(0);
+        assert_same_results(&place.run());
+        assert_same_records(&place.run());
+    }
+    // `inspect` tells the same digest.
+    let inspected = run(["inspect".as_ref(), reference().as_os_str()]).expect(0).json();
+    let digest = inspected["weights_digest"].as_str().unwrap();
+    assert!(results(reference()).values().any(|found| found == digest), "{digest}");
+}
+
+/// Phases in which the runs below are disturbed, by what the program says when they begin.
+const MOMENTS: [&str; 6] = [
+    "generation 1: self-play,",
+    "generation 1: training,",
+    "generation 1: gate,",
+    "generation 2: self-play,",
+    "generation 2: training,",
+    "generation 2: gate,",
+];
+
+#[test]
+fn interrupted_and_resumed_it_ends_the_same() {
+    let place = Place::new();
+    for (index, moment) in MOMENTS.into_iter().enumerate() {
+        let mut process = place.train(&[]);
+        process.wait_for(moment);
+        std::thread::sleep(Duration::from_millis(50));
+        process.signal(["INT", "TERM"][index % 2]);
+        let asked = Instant::now();
+        let done = process.finish().expect(130);
+        assert!(asked.elapsed() < Duration::from_secs(10), "{moment}: {:?}", asked.elapsed());
+        assert_eq!(done.out, "", "an unfinished run has no result");
+        assert!(done.err.contains("the same command goes on"), "{}", done.err);
+        // What is there can be played with in the meantime.
+        run(["inspect".as_ref(), place.run().as_os_str()]).expect(0);
+    }
+    let done = place.train(&[]).finish().expect(0);
+    assert!(done.err.contains("resumed in generation"), "{}", done.err);
+    assert_same_results(&place.run());
+    assert_same_records(&place.run());
+    // The numbers of saved states count up without a gap.
+    let text = fs::read_to_string(place.run().join("metrics.jsonl")).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
+    let marks: Vec<u64> =
+        lines.filter(|line| line["event"] == "mark").map(|line| line["mark"].as_u64().unwrap()).collect();
+    assert_eq!(marks, (1..=marks.len() as u64).collect::<Vec<_>>());
+    // A complete run stays as it is.
+    place.train(&[]).finish().expect(0);
+    assert_same_results(&place.run());
+}
+
+#[test]
+fn killed_and_resumed_it_ends_the_same() {
+    let place = Place::new();
+    // While it starts, while the folder is made, and wherever these times fall.
+    for milliseconds in [1, 20, 60, 120, 180, 250, 400, 700] {
+        let process = place.train(&[]);
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        process.signal("KILL");
+        let done = process.finish();
+        assert!(done.code == -9 || done.code == 0, "{done:?}");
+    }
+    for (index, moment) in MOMENTS.into_iter().enumerate() {
+        let mut process = place.train(&[]);
+        // A moment that the run has passed already does not come again.
+        let later = MOMENTS[index..].iter().chain(&["stopped: "]);
+        process.wait_for_any(&later.copied().collect::<Vec<_>>());
+        std::thread::sleep(Duration::from_millis(30 * index as u64));
+        process.signal("KILL");
+        let done = process.finish();
+        assert!(done.code == -9 || done.code == 0, "{done:?}");
+        assert!(!done.err.contains("panicked"), "{}", done.err);
+    }
+    place.train(&[]).finish().expect(0);
+    assert_same_results(&place.run());
+    assert_same_records(&place.run());
+}
+
+#[test]
+fn what_a_run_is_cannot_change_and_the_rest_can() {
+    let place = Place::after_one_generation();
+    let more = "stop.iterations=2";
+    for (set, path, values) in [
+        ("game=connect4", "game", ["tictactoe", "connect4"]),
+        ("network.channels=16", "network.channels", ["8", "16"]),
+        ("seed=6", "seed", ["5", "6"]),
+        ("training_threads=2", "training_threads", ["1", "2"]),
+    ] {
+        let folder = place.run().display().to_string();
+        let done = place.train(&[more, set]).finish().complains(2, &[&folder, "These keys cannot change", "--run"]);
+        let line = done.err.lines().find(|line| line.trim_start().starts_with(path));
+        let line = line.unwrap_or_else(|| panic!("{path} is not named: {}", done.err));
+        assert!(values.iter().all(|value| line.contains(value)), "{line}");
+    }
+    let done = place.train(&[more, "selfplay.games=30", "gate.simulations=8"]).finish().expect(0);
+    for part in ["the config has changed", "selfplay.games", "20", "30", "gate.simulations"] {
+        assert!(done.err.contains(part), "{part}: {}", done.err);
+    }
+    let kept: Json = serde_json::from_str(&fs::read_to_string(place.run().join("config.json")).unwrap()).unwrap();
+    assert_eq!((&kept["selfplay"]["games"], &kept["stop"]["iterations"]), (&json!(30), &json!(2)));
+}
+
+#[test]
+fn a_run_belongs_to_one_process() {
+    let place = Place::new();
+    let mut first = place.train(&["stop.iterations=100000"]);
+    first.wait_for("self-play");
+    let pid = format!("process {}", first.id());
+    place.train(&[]).finish().complains(1, &[&place.run().display().to_string(), &pid]);
+    first.signal("INT");
+    first.finish().expect(130);
+    place.train(&["stop.iterations=1"]).finish().expect(0);
+}
+
+#[test]
+fn other_folders_are_left_alone() {
+    let place = Place::new();
+    let folder = place.run().display().to_string();
+    fs::write(place.run(), "a file").unwrap();
+    place.train(&[]).finish().complains(1, &[&folder, "is a file"]);
+    fs::remove_file(place.run()).unwrap();
+    fs::create_dir(place.run()).unwrap();
+    fs::write(place.run().join("thesis.txt"), "precious").unwrap();
+    place.train(&[]).finish().complains(1, &[&folder, "thesis.txt"]);
+    assert_eq!(fs::read_dir(place.run()).unwrap().count(), 1, "nothing is made in it");
+}
+
+#[test]
+fn a_folder_that_vanishes_is_named_and_the_run_goes_on_when_it_is_back() {
+    let place = Place::new();
+    let mut process = place.train(&["stop.iterations=100000"]);
+    process.wait_for("generation 2: self-play,");
+    let away = place.scratch.path().join("away");
+    fs::rename(place.run(), &away).unwrap();
+    let done = process.finish().complains(1, &[&place.run().display().to_string()]);
+    assert!(!done.err.contains("everything is saved"), "{}", done.err);
+    assert!(!place.run().exists(), "nothing is made in its place");
+    fs::rename(&away, place.run()).unwrap();
+    place.train(&[]).finish().expect(0);
+    assert_same_results(&place.run());
+    assert_same_records(&place.run());
+}
+
+/// Runs `script` where it may mount file systems that nobody else sees: `$1` is an empty folder, `$2` the program,
+/// `$3` the config. `None`, with a note, where the system does not allow it.
+fn with_mounts(place: &Place, script: &str) -> Option<common::Done> {
+    let mount = place.scratch.path().join("mount");
+    fs::create_dir_all(&mount).unwrap();
+    let probe = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs"]).arg(&mount).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        println!("skipped: this system does not let the test mount a file system of its own (unshare -rm)");
+        return None;
+    }
+    let mut command = Command::new("unshare");
+    command.args(["-rm", "sh", "-euc", script, "sh"]).arg(mount).arg(PROGRAM).arg(place.config());
+    Some(Process::start(&mut command).finish())
+}
+
+#[test]
+fn a_full_disk_is_named_and_the_run_goes_on_when_there_is_space() {
+    let reference = results(reference());
+    for kilobytes in [8, 48, 120, 200] {
+        let place = Place::new();
+        let copy = place.scratch.path().join("copy");
+        let script = format!(
+            "mount -t tmpfs -o size={kilobytes}k tmpfs \"$1\"
+            code=0; \"$2\" train \"$3\" --run \"$1/run\" --set stop.iterations=2 || code=$?
+            echo \"full: $code\"
+            mount -o remount,size=64m \"$1\"
+            \"$2\" train \"$3\" --run \"$1/run\" --set stop.iterations=2 2>/dev/null >/dev/null
+            echo resumed
+            cp -r \"$1/run\" '{}'",
+            copy.display()
+        );
+        let Some(done) = with_mounts(&place, &script) else { return };
+        let done = done.expect(0);
+        assert_eq!(done.out, "full: 1\nresumed\n", "{kilobytes} kB: {}", done.err);
+        let folder = place.scratch.path().join("mount").display().to_string();
+        let last = done.err.lines().last().unwrap();
+        let clear = last.starts_with("error: ") && last.contains("no space left in") && last.contains(&folder);
+        assert!(clear, "{kilobytes} kB: {}", done.err);
+        for (name, found) in results(&copy).iter().filter(|(name, _)| name.contains("gen-")) {
+            assert_eq!(Some(found), reference.get(name), "{kilobytes} kB: {name}");
+        }
+    }
+}
+
+#[test]
+fn a_read_only_folder_is_named() {
+    let place = Place::after_one_generation();
+    let script = format!(
+        "mount --bind '{0}' '{0}'
+        mount -o remount,ro,bind '{0}'
+        \"$2\" train \"$3\" --run '{0}' --set stop.iterations=2",
+        place.run().display()
+    );
+    if let Some(done) = with_mounts(&place, &script) {
+        done.complains(1, &[&place.run().display().to_string(), "read-only"]);
+    }
+    // The superuser may write whatever the mode says.
+    let mode = |mode: &str| {
+        let changed = Command::new("chmod").args(["-R", mode]).arg(place.run()).status();
+        assert!(changed.unwrap().success());
+    };
+    mode("a-w");
+    if fs::write(place.run().join("probe"), "").is_err() {
+        place.train(&["stop.iterations=2"]).finish().complains(1, &[&place.run().display().to_string(), "permission"]);
+    } else {
+        println!("skipped: file modes do not keep this user from writing");
+        fs::remove_file(place.run().join("probe")).unwrap();
+    }
+    mode("u+w");
+    place.train(&["stop.iterations=2", "selfplay.games=20"]).finish().expect(0);
+}
+
+#[test]
+fn a_damaged_best_network_is_named() {
+    let place = Place::after_one_generation();
+    let best = place.best();
+    let whole = fs::read(&best).unwrap();
+    let name = best.file_name().unwrap().to_string_lossy().into_owned();
+    let flipped = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 4;
+        bytes
+    };
+    let end = whole.len();
+    let cases =
+        [Vec::new(), whole[..end / 2].to_vec(), whole[..end - 1].to_vec(), flipped(2), flipped(40), flipped(end - 5)];
+    for damaged in cases {
+        fs::write(&best, damaged).unwrap();
+        place.train(&["stop.iterations=2"]).finish().complains(1, &[&name]);
+        run(["inspect".as_ref(), best.as_os_str()]).complains(1, &[&name]);
+        run(["inspect".as_ref(), place.run().as_os_str()]).complains(1, &[&name]);
+        run(["pit".as_ref(), place.run().as_os_str(), "random".as_ref()]).complains(1, &[&name]);
+    }
+    // A whole checkpoint, but not the one that the run has made.
+    let other = Place::after_one_generation();
+    let stranger = Process::start(&mut train(
+        &other.config(),
+        &other.scratch.path().join("b/run"),
+        &["seed=9", "stop.iterations=1"],
+    ))
+    .finish()
+    .expect(0);
+    fs::copy(stranger.out.trim_end(), &best).unwrap();
+    place.train(&["stop.iterations=2"]).finish().complains(1, &[&name, "restore"]);
+    fs::write(&best, &whole).unwrap();
+    place.train(&["stop.iterations=2"]).finish().expect(0);
+}
+
+#[test]
+fn other_damaged_files_are_named_or_mended() {
+    let place = Place::after_one_generation();
+    let trainer = fs::read_dir(place.run().join("state")).unwrap().map(|entry| entry.unwrap().file_name());
+    let trainer =
+        trainer.map(|name| name.to_string_lossy().into_owned()).find(|name| name.starts_with("step-")).unwrap();
+    let files =
+        ["state/run.state", &format!("state/{trainer}"), "games/gen-000001.games", "config.json", "metrics.jsonl"];
+    for name in files {
+        let file = place.run().join(name);
+        let whole = fs::read(&file).unwrap();
+        let mut flipped = whole.clone();
+        flipped[whole.len() / 3] ^= 16;
+        for damaged in [Vec::new(), whole[..whole.len() / 2].to_vec(), flipped] {
+            // Each try on a copy: a run that mends itself goes on.
+            let copy = Place::new();
+            assert!(Command::new("cp").arg("-r").arg(place.run()).arg(copy.run()).status().unwrap().success());
+            fs::write(copy.run().join(name), damaged).unwrap();
+            let done = copy.train(&["stop.iterations=2", "selfplay.games=20"]).finish();
+            let named = done.err.contains(Path::new(name).file_name().unwrap().to_str().unwrap());
+            match done.code {
+                1 => assert!(named, "{name}: {}", done.err),
+                // What is only recorded does not stop a run; a flipped digit of a number is no damage that shows.
+                0 => assert!(named || name == "metrics.jsonl" || name == "config.json", "{name}: {}", done.err),
+                code => assert!(code == 2 && name == "config.json", "{name}: {code} {}", done.err),
+            }
+            assert!(!done.err.contains("panicked"), "{name}: {}", done.err);
+        }
+    }
+}
+
+#[test]
+fn wrong_arguments_make_no_folder() {
+    let place = Place::new();
+    let config = place.config().display().to_string();
+    for (arguments, parts) in [
+        (format!("train {config} --set selfplay.game=3"), vec!["--set selfplay.game=3", "selfplay.games"]),
+        (format!("train {config} --set selfplay.games=0"), vec!["selfplay.games", "out of range"]),
+        (format!("train {config}.no"), vec!["config.json.no", "cannot be read"]),
+    ] {
+        let mut command = common::sparring(words(&arguments));
+        Process::start(command.arg("--run").arg(place.run())).finish().complains(2, &parts);
+        assert!(!place.run().exists());
+    }
+}
