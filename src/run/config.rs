@@ -153,11 +153,9 @@ fn check(config: &RunConfig, findings: &mut Findings) {
             NetSpec::for_game(&game, self.0.network.clone()).validate().err().map(|error| error.to_string())
         }
     }
-    match games::dispatch(&config.game, Shapes(config)) {
-        Ok(None) => {}
-        Ok(Some(problem)) => findings.add("network", problem),
-        // Said by `check_game` before.
-        Err(_) => {}
+    // Whether there is such a game, `check_game` has said before.
+    if let Ok(Some(problem)) = games::dispatch(&config.game, Shapes(config)) {
+        findings.add("network", problem);
     }
     for problem in config.training.problems() {
         findings.add(format!("training.{}", problem.field), problem.to_string());
