@@ -231,7 +231,7 @@ fn killed_and_resumed_it_ends_the_same() {
         let done = process.finish();
         assert!(done.code == -9 || done.code == 0, "{done:?}");
     }
-    for (index, moment) in MOMENTS.into_iter().enumerate() {
+    for (index, _) in MOMENTS.into_iter().enumerate() {
         let mut process = place.train(&[]);
         // A moment that the run has passed already does not come again.
         let later = MOMENTS[index..].iter().chain(&["stopped: "]);
@@ -456,7 +456,7 @@ fn wrong_arguments_make_no_folder() {
     let place = Place::new();
     let config = place.config().display().to_string();
     for (arguments, parts) in [
-        (format!("train {config} --set selfplay.game=3"), vec!["--set selfplay.game=3", "selfplay.games"]),
+        (format!("train {config} --set selfplay.game=3"), vec!["--set selfplay.game=3", "did you mean \"games\"?"]),
         (format!("train {config} --set selfplay.games=0"), vec!["selfplay.games", "out of range"]),
         (format!("train {config}.no"), vec!["config.json.no", "cannot be read"]),
     ] {

@@ -116,7 +116,7 @@ impl<G: Game> Tables<G> for Pairs<'_, G> {
     fn next(&self) -> Option<Table<G>> {
         let index = self.next.fetch_add(1, Relaxed);
         let opening = self.openings.get(index / 2)?;
-        let seats = if index % 2 == 0 { [0, 1] } else { [1, 0] };
+        let seats = if index.is_multiple_of(2) { [0, 1] } else { [1, 0] };
         Some(Table {
             index: index as u64,
             seats,

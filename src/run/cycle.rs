@@ -310,7 +310,12 @@ impl<'a, G: Game> Cycle<'a, G> {
             }
             writer.finish()?;
         }
+        // Of a damaged file of an earlier generation fewer games may be here than were counted then, so the difference counts.
+        let (steps_before, positions_before) = (self.window.total_steps(), self.window.total_positions());
         let records = self.load_games(generation)?;
+        let fresh = self.window.total_positions() - positions_before;
+        let counted = self.state.window_totals.last().copied().unwrap_or(0);
+        let total = counted + (self.window.total_steps() - steps_before);
         self.tell(&Event::SelfPlay(self_play(&records, generation, &stats, hit_share, params.pool(), began)))?;
         let window = self.window.stats();
         self.tell(&Event::Replay(Replay {
@@ -329,9 +334,6 @@ impl<'a, G: Game> Cycle<'a, G> {
             generation,
             seconds: began.elapsed().as_secs_f64(),
         })?;
-        let before = self.state.window_totals.last().copied().unwrap_or(0);
-        let total = self.window.total_steps();
-        let fresh = (total - before) as f64 / (total as f64 / self.window.total_positions().max(f64::MIN_POSITIVE));
         self.state.window_totals.push(total);
         self.state.games += records.len() as u64;
         self.state.positions += records.iter().map(|record| record.plies.len() as u64).sum::<u64>();

@@ -612,8 +612,8 @@ fn the_official_setup_is_uniform_and_moves_matched_pieces_ahead() {
             let same = white % COLUMNS == black % COLUMNS;
             assert_eq!(black / COLUMNS, usize::from(same));
             matches += usize::from(same);
-            for (side, square) in [white, black].into_iter().enumerate() {
-                places[side][symbol][square % COLUMNS] += 1;
+            for (side, square) in places.iter_mut().zip([white, black]) {
+                side[symbol][square % COLUMNS] += 1;
             }
         }
         matched[matches] += 1;
