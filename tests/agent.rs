@@ -35,12 +35,12 @@ fn negamax(state: &State, known: &mut HashMap<State, i32>) -> i32 {
             replies.max().expect("a game that goes on has a move")
         }
     };
-    known.insert(state.clone(), value);
+    known.insert(*state, value);
     value
 }
 
 fn after(state: &State, action: Action) -> State {
-    let mut next = state.clone();
+    let mut next = *state;
     TicTacToe.play(&mut next, action);
     next
 }
@@ -53,7 +53,7 @@ fn positions() -> Vec<State> {
     while next < found.len() {
         for action in legal_list(&TicTacToe, &found[next]) {
             let state = after(&found[next], action);
-            if TicTacToe.end(&state).is_none() && seen.insert(state.clone()) {
+            if TicTacToe.end(&state).is_none() && seen.insert(state) {
                 found.push(state);
             }
         }
