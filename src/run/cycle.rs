@@ -475,6 +475,8 @@ impl<'a, G: Game> Cycle<'a, G> {
         let began = Instant::now();
         let candidate = self.gate_player(generation)?;
         let mut meetings = Vec::new();
+        // Told only when all matches are over: an interrupted gate is played again, and must not be told twice.
+        let mut events = Vec::new();
         let mut accepted = true;
         if gate.mode == GateMode::Sprt {
             let players = [candidate.clone(), self.gate_player(best)?];
@@ -482,13 +484,13 @@ impl<'a, G: Game> Cycle<'a, G> {
             accepted = gate.passes(&report);
             let games = report.tally.games();
             meetings.push(Meeting { a: Rated::Generation(generation), b: Rated::Generation(best), games });
-            self.tell(&Event::Gate(gate_event(generation, &report, accepted, gate.sprt().llr(&report.tally.pairs))))?;
+            events.push(Event::Gate(gate_event(generation, &report, accepted, gate.sprt().llr(&report.tally.pairs))));
             if report.distinct * 4 < report.games.len() {
-                self.tell(&Event::Warning(format!(
+                events.push(Event::Warning(format!(
                     "only {} of {} gate games were different: raise gate.opening_plies",
                     report.distinct,
                     report.games.len()
-                )))?;
+                )));
             }
         }
         if accepted && gate.anchor_games > 0 {
@@ -496,6 +498,9 @@ impl<'a, G: Game> Cycle<'a, G> {
             let Some(report) = self.contest(&players, gate.anchor_games, false, 1)? else { return Ok(()) };
             let games = report.tally.games();
             meetings.push(Meeting { a: Rated::Generation(generation), b: Rated::Anchor, games });
+        }
+        for event in &events {
+            self.tell(event)?;
         }
         self.state.meetings.extend(meetings);
         let rating = elo(&self.state.meetings, Rated::Generation(generation));
