@@ -2,9 +2,7 @@
 //! find faults: a game that breaks one of them is caught.
 
 use sparring::game::laws::check_all;
-use sparring::game::{
-    Action, End, Game, OptionInfo, PlaneShape, Player, PolicyShape, TextError, full_name, legal_list,
-};
+use sparring::game::{Action, End, Game, PlaneShape, Player, PolicyShape, TextError, full_name, legal_list};
 use sparring::games::tictactoe::{State, TicTacToe};
 use sparring::games::{GameVisitor, NAMES, dispatch};
 use sparring::util::rng::Stream;
@@ -135,16 +133,8 @@ impl Game for Faulty {
     const ENCODING_VERSION: u32 = 1;
     const RULES_VERSION: u32 = 1;
 
-    fn option_infos() -> &'static [OptionInfo] {
-        &[]
-    }
-
     fn from_options(options: &[(String, String)]) -> Result<Self, TextError> {
         TicTacToe::from_options(options).map(|_| Self(Fault::None))
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
     }
 
     fn action_count(&self) -> usize {

@@ -57,7 +57,7 @@ pub struct Cpu {
     pub threads: usize,
     /// Those of its abilities that the libraries make use of, named as Linux does.
     pub features: Vec<&'static str>,
-    /// Whether bfloat16 arithmetic is done in hardware.
+    /// Whether evaluations take bfloat16: with AMX only, as other CPUs are faster in float32.
     pub bfloat16: bool,
 }
 
@@ -129,7 +129,7 @@ impl fmt::Display for DoctorReport {
         }
         line(f, "cpu", &self.cpu.model)?;
         line(f, "features", &self.cpu.features.join(" "))?;
-        line(f, "bfloat16", if self.cpu.bfloat16 { "in hardware" } else { "emulated in float32, no gain" })?;
+        line(f, "bfloat16", if self.cpu.bfloat16 { "used (AMX)" } else { "not used: without AMX float32 is faster" })?;
         line(f, "threads", &format!("{} available, libtorch uses {}", self.cpu.threads, self.libtorch.threads))?;
         let cache = self
             .cache
@@ -212,7 +212,7 @@ fn cpu() -> Cpu {
     Cpu {
         model,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
-        bfloat16: features.contains(&"avx512_bf16") || features.contains(&"amx_bf16"),
+        bfloat16: features.contains(&"amx_bf16"),
         features,
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::{Outcome, print};
-use crate::run::player::PlayerSpec;
+use crate::run::player::load_network;
 
 /// Say what a checkpoint, or the best network of a run, is
 #[derive(clap::Args)]
@@ -17,10 +17,7 @@ pub struct Inspect {
 
 impl Inspect {
     pub(super) fn run(self) -> Outcome {
-        let spec = PlayerSpec::parse(&self.path.to_string_lossy())?;
-        let Some(checkpoint) = spec.checkpoint()? else {
-            return Err(super::Failure::Usage(format!("{}: expected a file or folder", self.path.display())));
-        };
+        let checkpoint = load_network(&self.path)?;
         let info = &checkpoint.info;
         let document = json!({
             "checkpoint": info,

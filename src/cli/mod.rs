@@ -63,6 +63,7 @@ enum Verb {
 
 /// Runs the command line.
 pub fn main() -> ExitCode {
+    crate::util::memory::keep_freed();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -1,6 +1,6 @@
 //! A small game for tests: players move twice in a row, and every symmetry of the square holds.
 
-use crate::game::{Action, End, EndReason, Game, OptionInfo, Outcome, PlaneShape, Player, PolicyShape, TextError};
+use crate::game::{Action, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError};
 use crate::util::rng::Stream;
 
 /// Three in a row on 4x4: the first player sets one stone, then each sets two in turn.
@@ -43,16 +43,8 @@ impl Game for Pairs {
     const ENCODING_VERSION: u32 = 1;
     const RULES_VERSION: u32 = 1;
 
-    fn option_infos() -> &'static [OptionInfo] {
-        &[]
-    }
-
     fn from_options(_: &[(String, String)]) -> Result<Self, TextError> {
         Ok(Self)
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
     }
 
     fn action_count(&self) -> usize {

@@ -164,8 +164,10 @@ pub trait Game: Clone + Debug + Send + Sync + 'static {
     /// Raised when rules change so that old records no longer replay; stored in records.
     const RULES_VERSION: u32;
 
-    /// The options that [`from_options`](Game::from_options) knows.
-    fn option_infos() -> &'static [OptionInfo];
+    /// The options that [`from_options`](Game::from_options) knows; none unless overridden.
+    fn option_infos() -> &'static [OptionInfo] {
+        &[]
+    }
 
     /// The game with these options (name, value); missing ones take their default.
     ///
@@ -174,7 +176,9 @@ pub trait Game: Clone + Debug + Send + Sync + 'static {
     fn from_options(options: &[(String, String)]) -> Result<Self, TextError>;
 
     /// Every option with its value, in the order of [`option_infos`](Game::option_infos).
-    fn options(&self) -> Vec<(&'static str, String)>;
+    fn options(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
 
     /// Slots of the policy head.
     fn action_count(&self) -> usize;

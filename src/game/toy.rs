@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Action, End, EndReason, Game, OptionInfo, Outcome, PlaneShape, Player, PolicyShape, TextError};
+use super::{Action, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError};
 use crate::util::rng::Stream;
 
 /// One position of a [`Graph`].
@@ -163,16 +163,8 @@ impl Game for Graph {
     const ENCODING_VERSION: u32 = 1;
     const RULES_VERSION: u32 = 1;
 
-    fn option_infos() -> &'static [OptionInfo] {
-        &[]
-    }
-
     fn from_options(_: &[(String, String)]) -> Result<Self, TextError> {
         Ok(Self::circle(3, 20))
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
     }
 
     fn action_count(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use crate::game::bits::{nth_one, ones};
 use crate::game::{
-    Action, End, EndReason, Game, OptionInfo, Outcome, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
+    Action, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
 };
 use crate::util::rng::Stream;
 
@@ -87,16 +87,8 @@ impl Game for ConnectFour {
     const ENCODING_VERSION: u32 = 1;
     const RULES_VERSION: u32 = 1;
 
-    fn option_infos() -> &'static [OptionInfo] {
-        &[]
-    }
-
     fn from_options(options: &[(String, String)]) -> Result<Self, TextError> {
         option_values(Self::NAME, Self::option_infos(), options).map(|_| Self)
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
     }
 
     fn action_count(&self) -> usize {

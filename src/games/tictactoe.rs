@@ -1,9 +1,7 @@
 //! Tic-tac-toe.
 
 use crate::game::bits::{THREE_IN_LINE, nth_one, ones};
-use crate::game::{
-    Action, End, EndReason, Game, OptionInfo, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
-};
+use crate::game::{Action, End, EndReason, Game, PlaneShape, Player, PolicyShape, TextError, grid, option_values};
 use crate::util::rng::Stream;
 
 const ALL: u16 = 0o777;
@@ -52,16 +50,8 @@ impl Game for TicTacToe {
     const ENCODING_VERSION: u32 = 1;
     const RULES_VERSION: u32 = 1;
 
-    fn option_infos() -> &'static [OptionInfo] {
-        &[]
-    }
-
     fn from_options(options: &[(String, String)]) -> Result<Self, TextError> {
         option_values(Self::NAME, Self::option_infos(), options).map(|_| Self)
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
     }
 
     fn action_count(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use crate::game::bits::{THREE_IN_LINE, ones};
 use crate::game::{
-    Action, End, EndReason, Game, OptionInfo, Outcome, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
+    Action, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
 };
 use crate::util::rng::Stream;
 
@@ -16,8 +16,12 @@ const BOARD: u32 = 0o777;
 const FREE: u8 = 9;
 const SIGNS: [char; 2] = ['x', 'o'];
 
-/// The game; it has no options. An action's index is `9 * column + row` in the grid, so that ascending
-/// index is notation order.
+/// The game; it has no options. An action's index is `9 * cell + board`, both numbered as in [`State`].
+///
+/// A network sees a grid of 3x3 small boards, not of 9x9 cells: what is in a board are channels of its place. Its
+/// first layer then reads a whole small board at once, with the same weights for all nine, and every later one
+/// relates whole boards to each other, which is how the game works; a convolution over 9x9 cells would mostly relate
+/// cells that happen to lie side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uttt;
 
@@ -41,29 +45,37 @@ pub struct State {
     outcome: Option<Outcome>,
 }
 
-/// Board and cell within it of each action.
+/// Board and cell within it of the square at `9 * column + row` of the whole grid. Ascending, these squares are in
+/// notation order.
 static SPLIT: [(u8, u8); CELLS] = {
     let mut table = [(0, 0); CELLS];
-    let mut action = 0;
-    while action < CELLS {
-        let (column, row) = (action / SIZE, action % SIZE);
-        table[action] = ((3 * (column / 3) + row / 3) as u8, (3 * (column % 3) + row % 3) as u8);
-        action += 1;
+    let mut square = 0;
+    while square < CELLS {
+        let (column, row) = (square / SIZE, square % SIZE);
+        table[square] = ((3 * (column / 3) + row / 3) as u8, (3 * (column % 3) + row % 3) as u8);
+        square += 1;
     }
     table
 };
 
-/// The action at `9 * board + cell`.
-static JOIN: [u8; CELLS] = {
-    let mut table = [0; CELLS];
-    let mut action = 0;
-    while action < CELLS {
-        let (board, cell) = SPLIT[action];
-        table[9 * board as usize + cell as usize] = action as u8;
-        action += 1;
-    }
-    table
-};
+/// The move into `cell` of `board`.
+#[inline(always)]
+fn join(board: usize, cell: usize) -> Action {
+    Action((9 * cell + board) as u16)
+}
+
+/// The move on the square `9 * column + row`.
+#[inline(always)]
+fn square(square: usize) -> Action {
+    let (board, cell) = SPLIT[square];
+    join(board.into(), cell.into())
+}
+
+/// Board and cell of a move.
+#[inline(always)]
+fn split(action: Action) -> (usize, usize) {
+    (action.index() % 9, action.index() / 9)
+}
 
 /// `NTH_CELL[cells][n]`: the `n`-th set bit of nine.
 static NTH_CELL: [[u8; 16]; 512] = {
@@ -207,19 +219,11 @@ impl Game for Uttt {
     type Key = [u64; 3];
 
     const NAME: &'static str = "uttt";
-    const ENCODING_VERSION: u32 = 1;
-    const RULES_VERSION: u32 = 1;
-
-    fn option_infos() -> &'static [OptionInfo] {
-        &[]
-    }
+    const ENCODING_VERSION: u32 = 2;
+    const RULES_VERSION: u32 = 2;
 
     fn from_options(options: &[(String, String)]) -> Result<Self, TextError> {
         option_values(Self::NAME, Self::option_infos(), options).map(|_| Self)
-    }
-
-    fn options(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
     }
 
     fn action_count(&self) -> usize {
@@ -227,28 +231,24 @@ impl Game for Uttt {
     }
 
     fn policy_shape(&self) -> PolicyShape {
-        PolicyShape { planes: 1, flat: 0 }
+        PolicyShape { planes: 9, flat: 0 }
     }
 
     fn plane_shape(&self) -> PlaneShape {
-        PlaneShape { channels: 7, height: SIZE, width: SIZE }
+        PlaneShape { channels: 22, height: 3, width: 3 }
     }
 
     /// The stones in a decided board matter to nothing any more and are left out, so that positions that
-    /// differ only in them share an evaluation. The constant plane of the middles lets a 3x3 convolution see
-    /// which place a cell has in its board, and so where a move there sends the opponent.
+    /// differ only in them share an evaluation.
     fn plane_names(&self) -> Vec<String> {
-        [
-            "mover's stones in undecided boards",
-            "opponent's stones in undecided boards",
-            "boards won by the mover",
-            "boards won by the opponent",
-            "boards drawn",
-            "where the mover can move",
-            "middle of each small board",
-        ]
-        .map(String::from)
-        .into()
+        let stones = |whose: &str| -> Vec<String> {
+            let (rows, columns) = (["top", "middle", "bottom"], ["left", "centre", "right"]);
+            let place = |cell: usize| format!("{} {}", rows[cell % 3], columns[cell / 3]);
+            (0..9).map(|cell| format!("{whose} stone at the {} of an undecided board", place(cell))).collect()
+        };
+        let boards = ["won by the mover", "won by the opponent", "drawn", "where the mover can move"];
+        let boards = boards.map(|what| format!("boards {what}")).into();
+        [stones("mover's"), stones("opponent's"), boards].concat()
     }
 
     fn max_plies(&self) -> usize {
@@ -271,7 +271,7 @@ impl Game for Uttt {
         let playable = state.playable();
         if playable.is_power_of_two() {
             let board = playable.trailing_zeros() as usize;
-            out.extend(ones(state.free(board).into()).map(|cell| Action(JOIN[9 * board + cell].into())));
+            out.extend(ones(state.free(board).into()).map(|cell| join(board, cell)));
             return;
         }
         let free: [u64; 9] =
@@ -280,13 +280,13 @@ impl Game for Uttt {
             // The three boards that the column runs through, and their columns that are part of it.
             let (boards, shift) = (&free[column / 3 * 3..][..3], 3 * (column % 3));
             let rows = (0..3).fold(0, |rows, board| rows | (boards[board] >> shift & 7) << (3 * board));
-            out.extend(ones(rows).map(|row| Action((SIZE * column + row) as u16)));
+            out.extend(ones(rows).map(|row| square(SIZE * column + row)));
         }
     }
 
     fn play(&self, state: &mut State, action: Action) {
-        let (board, cell) = SPLIT[action.index()];
-        state.put(board.into(), cell.into());
+        let (board, cell) = split(action);
+        state.put(board, cell);
     }
 
     fn ply(&self, state: &State) -> usize {
@@ -295,7 +295,7 @@ impl Game for Uttt {
 
     fn random_action(&self, state: &State, random: &mut Stream, _: &mut Vec<Action>) -> Action {
         let (board, cell) = state.random_cell(random);
-        Action(JOIN[9 * board + cell].into())
+        join(board, cell)
     }
 
     /// The same as move by move, on less: a decided board is kept as one without free cells, so that a
@@ -376,24 +376,21 @@ impl Game for Uttt {
         let (own, other) = (state.to_move, state.to_move.other());
         let playable = state.playable();
         for board in 0..9 {
-            let mut set = |plane: usize, cells: u32| {
-                ones(cells.into()).for_each(|cell| out[CELLS * plane + usize::from(JOIN[9 * board + cell])] = 1.0);
-            };
             let is = |boards: u32| boards >> board & 1 == 1;
+            let mut set = |plane: usize| out[9 * plane + board] = 1.0;
             if is(state.open) {
-                set(0, part(state.stones[board], own));
-                set(1, part(state.stones[board], other));
+                ones(part(state.stones[board], own).into()).for_each(&mut set);
+                ones(part(state.stones[board], other).into()).for_each(|cell| set(9 + cell));
             } else if is(part(state.won, own)) {
-                set(2, BOARD);
+                set(18);
             } else if is(part(state.won, other)) {
-                set(3, BOARD);
+                set(19);
             } else {
-                set(4, BOARD);
+                set(20);
             }
             if is(playable) {
-                set(5, state.free(board));
+                set(21);
             }
-            set(6, 1 << 4);
         }
     }
 
@@ -414,17 +411,18 @@ impl Game for Uttt {
     }
 
     fn map_action(&self, action: Action, symmetry: usize) -> Action {
-        let (board, cell) = SPLIT[action.index()];
+        let (board, cell) = split(action);
         let map = &MAP_NINE[symmetry];
-        Action(JOIN[9 * usize::from(map[usize::from(board)]) + usize::from(map[usize::from(cell)])].into())
+        join(map[board].into(), map[cell].into())
     }
 
     fn action_text(&self, action: Action) -> String {
-        grid::square_text(action.index() / SIZE, action.index() % SIZE)
+        let (board, cell) = split(action);
+        grid::square_text(3 * (board / 3) + cell / 3, 3 * (board % 3) + cell % 3)
     }
 
     fn parse_action(&self, text: &str) -> Result<Action, TextError> {
-        grid::parse_square(text, SIZE).map(|(column, row)| Action((SIZE * column + row) as u16))
+        grid::parse_square(text, SIZE).map(|(column, row)| square(SIZE * column + row))
     }
 
     fn state_text(&self, state: &State) -> String {

@@ -31,7 +31,7 @@ pub struct NetSpec {
 pub enum Architecture {
     /// Residual convolutional network: the choice for every game on a board.
     Resnet(Resnet),
-    /// Fully connected layers: for tiny games.
+    /// Fully connected layers: for tiny games, and for short runs, as it plays ten times as many games an hour.
     Mlp(Mlp),
 }
 

@@ -118,8 +118,8 @@ pub fn preset(game: &str) -> Option<Json> {
     impl GameVisitor for Preset {
         type Output = Json;
         fn visit<G: Game>(self, game: G) -> Json {
-            let cells = game.plane_shape().cells();
-            let (blocks, channels) = if cells <= 16 { (2, 32) } else { (6, 64) };
+            let is_tiny = game.action_count() <= 16 && game.plane_shape().cells() <= 16;
+            let (blocks, channels) = if is_tiny { (2, 32) } else { (6, 64) };
             let opening = opening_plies(&game);
             let mut network = serde_json::to_value(Architecture::default()).expect("plain data");
             network["blocks"] = json!(blocks);
@@ -138,7 +138,7 @@ pub fn preset(game: &str) -> Option<Json> {
 /// random ones often decide a game already.
 pub fn opening_plies<G: Game>(game: &G) -> u32 {
     match (game.plane_shape().cells(), game.action_count()) {
-        (..=16, _) => 1,
+        (..=16, ..=16) => 1,
         (_, ..=16) => 2,
         _ => 4,
     }

@@ -29,6 +29,43 @@ enum Kind {
     Network { path: PathBuf, simulations: Option<u32>, search: SearchParams, temperature: f32 },
 }
 
+/// The network of a checkpoint file or run cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum NetworkError {
+    #[error("{folder} is no run: it has no config.json; name a checkpoint file or the folder of a run")]
+    NoRun { folder: String },
+    #[error("{folder} is a run that has no network yet; train it first")]
+    NoNetwork { folder: String },
+    #[error("the `best` of {folder} names {file}, which has changed since: restore the file or the pointer")]
+    Exchanged { folder: String, file: String },
+    #[error(transparent)]
+    Dir(#[from] DirError),
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+}
+
+/// The checkpoint `path`, or the best one of the run in the folder `path`, verified.
+///
+/// # Errors
+/// When there is none, or it is damaged.
+pub fn load_network(path: &Path) -> Result<Checkpoint, NetworkError> {
+    if !path.is_dir() {
+        return Ok(Checkpoint::load(path)?);
+    }
+    let dir = RunDir::new(path);
+    let folder = || path.display().to_string();
+    if !dir.config().exists() {
+        return Err(NetworkError::NoRun { folder: folder() });
+    }
+    let pointer = dir.read_pointer(Which::Best)?.ok_or_else(|| NetworkError::NoNetwork { folder: folder() })?;
+    let file = dir.checkpoint(pointer.generation);
+    if file_digest(&file)? != pointer.digest {
+        return Err(NetworkError::Exchanged { folder: folder(), file: file.display().to_string() });
+    }
+    Ok(Checkpoint::load(&file)?)
+}
+
 /// A player that cannot be had.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -36,17 +73,20 @@ pub enum PlayerError {
     #[error("player {text:?}: {problem}")]
     Text { text: String, problem: String },
     #[error("player {text:?}: {error}")]
-    Dir { text: String, error: DirError },
-    #[error("player {text:?}: the run has no network yet; train it first")]
-    NoNetwork { text: String },
-    #[error("player {text:?}: its `best` names {file}, which has changed since: restore the file or the pointer")]
-    Exchanged { text: String, file: String },
-    #[error("player {text:?}: {error}")]
-    Checkpoint { text: String, error: CheckpointError },
+    Network { text: String, error: NetworkError },
     #[error("player {text:?}: {error}")]
     Mismatch { text: String, error: GameMismatch },
     #[error("player {text:?}: {error}")]
     Open { text: String, error: OpenError },
+}
+
+/// Splits a player's text into name and options. A path may itself hold an `@`: the longest part that is there is the
+/// name.
+fn split_options(text: &str) -> (&str, Option<&str>) {
+    let ends = std::iter::once(text.len()).chain(text.rmatch_indices('@').map(|(at, _)| at));
+    let end = ends.filter(|&end| Path::new(&text[..end]).exists()).max().or_else(|| text.find('@'));
+    let (name, options) = text.split_at(end.unwrap_or(text.len()));
+    (name, options.strip_prefix('@'))
 }
 
 impl PlayerSpec {
@@ -58,9 +98,9 @@ impl PlayerSpec {
     /// Says what is wrong with the text and what is allowed.
     pub fn parse(text: &str) -> Result<Self, PlayerError> {
         let fail = |problem: String| PlayerError::Text { text: text.to_owned(), problem };
-        let mut parts = text.split('@');
-        let name = parts.next().unwrap_or_default();
-        let options: Vec<(&str, &str)> = parts.map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
+        let (name, options) = split_options(text);
+        let options = options.into_iter().flat_map(|options| options.split('@'));
+        let options: Vec<(&str, &str)> = options.map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
         let number = |option: &str, value: &str, low: f32, high: f32| -> Result<f32, PlayerError> {
             let parsed = value.parse().ok().filter(|number| (low..=high).contains(number));
             parsed.ok_or_else(|| fail(format!("`{option}` is {value:?}, allowed is {low} to {high}")))
@@ -121,19 +161,8 @@ impl PlayerSpec {
     /// When the file or run cannot be read.
     pub fn checkpoint(&self) -> Result<Option<Checkpoint>, PlayerError> {
         let Kind::Network { path, .. } = &self.kind else { return Ok(None) };
-        let text = || self.text.clone();
-        let mut file = path.clone();
-        if path.is_dir() {
-            let dir = RunDir::new(path);
-            let failed = |error| PlayerError::Dir { text: text(), error };
-            let pointer = dir.read_pointer(Which::Best).map_err(failed)?;
-            let pointer = pointer.ok_or_else(|| PlayerError::NoNetwork { text: text() })?;
-            file = dir.checkpoint(pointer.generation);
-            if file_digest(&file).map_err(failed)? != pointer.digest {
-                return Err(PlayerError::Exchanged { text: text(), file: file.display().to_string() });
-            }
-        }
-        Checkpoint::load(&file).map(Some).map_err(|error| PlayerError::Checkpoint { text: text(), error })
+        let failed = |error| PlayerError::Network { text: self.text.clone(), error };
+        load_network(path).map(Some).map_err(failed)
     }
 
     /// The player, ready to play `game`.
@@ -187,6 +216,19 @@ mod tests {
         ] {
             assert!(fault(text).contains(part), "{text}: {}", fault(text));
         }
-        assert!(PlayerSpec::parse("./@policy").unwrap().checkpoint().is_err());
+        let error = PlayerSpec::parse("./@policy").unwrap().checkpoint().unwrap_err().to_string();
+        assert!(error.contains("is no run"), "{error}");
+    }
+
+    #[test]
+    fn a_path_may_hold_the_sign_of_options() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("user@host@sims=5");
+        std::fs::write(&path, "").unwrap();
+        let path = path.to_str().unwrap();
+        assert_eq!(split_options(path), (path, None));
+        let with_options = format!("{path}@sims=7@policy");
+        assert_eq!(split_options(&with_options), (path, Some("sims=7@policy")));
+        assert_eq!(split_options("mcts:5@c=1"), ("mcts:5", Some("c=1")));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! `tch`'s own optimizers can neither give away nor take back their state, so a run could not be resumed exactly.
 
+use rayon::prelude::*;
 use tch::{Device, Kind, TchError, Tensor};
 
 use crate::train::layout::Layout;
@@ -63,32 +64,60 @@ impl Optimizer {
 
     /// Changes `parameters` (flat, without autograd) along `gradient` of the same length with learning rate `rate`.
     ///
+    /// Piece by piece on the threads of `pool`; every number is computed by itself, so pieces and threads change
+    /// nothing.
+    ///
     /// # Errors
     /// When shapes differ or the device fails.
-    pub fn step(&mut self, parameters: &mut Tensor, gradient: &Tensor, rate: f64) -> Result<(), TchError> {
-        let _guard = tch::no_grad_guard();
+    pub fn step(
+        &mut self,
+        parameters: &Tensor,
+        gradient: &Tensor,
+        rate: f64,
+        pool: &rayon::ThreadPool,
+    ) -> Result<(), TchError> {
+        let len = parameters.size1()?;
         self.steps += 1;
-        let mut kernels = parameters.f_narrow(0, 0, self.decayed)?;
-        match &self.rule {
+        let all = [parameters, gradient].into_iter().chain(self.moments.iter().map(|(_, moment)| moment));
+        let decayed = pieces(0..self.decayed, all.clone())?.into_iter().map(|piece| (piece, self.weight_decay));
+        let others = pieces(self.decayed..len, all)?.into_iter().map(|piece| (piece, 0.0));
+        let work: Vec<_> = decayed.chain(others).collect();
+        let (rule, steps) = (&self.rule, self.steps as f64);
+        pool.install(|| {
+            work.into_par_iter().try_for_each(|(tensors, decay)| {
+                let _guard = tch::no_grad_guard();
+                rule.update(tensors, rate, decay, steps)
+            })
+        })
+    }
+}
+
+impl OptimizerParams {
+    /// Step number `steps` (from 1) of some parameters: these, their gradients, their moments.
+    fn update(&self, tensors: Vec<Tensor>, rate: f64, decay: f64, steps: f64) -> Result<(), TchError> {
+        let mut tensors = tensors.into_iter();
+        let mut next = || tensors.next().expect("a piece has parameters, gradient and all moments");
+        let (mut parameters, gradient) = (next(), next());
+        match self {
             // Loshchilov and Hutter 2019, algorithm 2 (with schedule multiplier 1 and learning rate alpha =
             // `rate`, which also scales the decay, as in PyTorch).
-            OptimizerParams::Adamw(adamw) => {
-                let [(_, first), (_, second)] = &mut self.moments[..] else { unreachable!("AdamW has two moments") };
-                let _ = first.f_lerp_(gradient, 1.0 - adamw.beta1)?;
+            Self::Adamw(adamw) => {
+                let (mut first, mut second) = (next(), next());
+                let _ = first.f_lerp_(&gradient, 1.0 - adamw.beta1)?;
                 let _ = second.f_lerp_(&gradient.f_square()?, 1.0 - adamw.beta2)?;
-                let steps = self.steps as f64;
                 let (correct1, correct2) = (1.0 - adamw.beta1.powf(steps), 1.0 - adamw.beta2.powf(steps));
                 let mut root = second.f_div_scalar(correct2)?;
                 let _ = root.f_sqrt_()?.f_add_scalar_(adamw.epsilon)?;
-                let _ = kernels.f_mul_scalar_(1.0 - rate * self.weight_decay)?;
+                if decay > 0.0 {
+                    let _ = parameters.f_mul_scalar_(1.0 - rate * decay)?;
+                }
                 let _ = parameters.f_sub_(&first.f_div(&root)?.f_mul_scalar_(rate / correct1)?)?;
             }
             // Sutskever et al. 2013, equations 7 and 8, with the gradient taken at the look-ahead point, which is
             // then what is stored; the form that PyTorch and TensorFlow use.
-            OptimizerParams::Sgd(sgd) => {
-                let [(_, velocity)] = &mut self.moments[..] else { unreachable!("SGD has one moment") };
-                let mut gradient = gradient.f_detach_copy()?;
-                let _ = gradient.f_narrow(0, 0, self.decayed)?.f_add_(&kernels.f_mul_scalar(self.weight_decay)?)?;
+            Self::Sgd(sgd) => {
+                let mut velocity = next();
+                let mut gradient = gradient.f_add(&parameters.f_mul_scalar(decay)?)?;
                 let _ = velocity.f_mul_scalar_(sgd.momentum)?.f_add_(&gradient)?;
                 let _ = gradient.f_add_(&velocity.f_mul_scalar(sgd.momentum)?)?;
                 let _ = parameters.f_sub_(&gradient.f_mul_scalar_(rate)?)?;
@@ -96,6 +125,22 @@ impl Optimizer {
         }
         Ok(())
     }
+}
+
+/// Numbers in a piece: an update passes over them a dozen times, which should find them in the core's own cache.
+const PIECE: i64 = 1 << 14;
+
+/// The places `range` of flat tensors in pieces, each holding that part of every tensor.
+pub(super) fn pieces<'a>(
+    range: std::ops::Range<i64>,
+    tensors: impl Iterator<Item = &'a Tensor> + Clone,
+) -> Result<Vec<Vec<Tensor>>, TchError> {
+    let starts = range.clone().step_by(PIECE as usize);
+    let piece = |start: i64| {
+        let len = PIECE.min(range.end - start);
+        tensors.clone().map(|tensor| tensor.f_narrow(0, start, len)).collect()
+    };
+    starts.map(piece).collect()
 }
 
 #[cfg(test)]
@@ -143,7 +188,9 @@ mod tests {
 
     #[test]
     fn one_and_three_steps_equal_the_formulas() {
-        let layout = Layout::new(&testing::small_mlp());
+        let layout = Layout::new(&testing::wide_mlp());
+        assert!(layout.decayed() > PIECE && layout.decayed() < layout.trainable());
+        let pool = testing::pool();
         let rates = [0.1, 0.03, 0.2];
         for rule in [adamw(), sgd()] {
             for count in [1, 3] {
@@ -151,9 +198,9 @@ mod tests {
                 let start = random(&mut stream, layout.trainable());
                 let gradients: Vec<Tensor> = (0..count).map(|_| random(&mut stream, layout.trainable())).collect();
                 let mut optimizer = Optimizer::new(rule.clone(), 0.05, &layout, Device::Cpu).unwrap();
-                let mut parameters = start.copy();
+                let parameters = start.copy();
                 for (gradient, &rate) in gradients.iter().zip(&rates) {
-                    optimizer.step(&mut parameters, gradient, rate).unwrap();
+                    optimizer.step(&parameters, gradient, rate, &pool).unwrap();
                 }
                 assert_eq!(optimizer.steps(), count as u64);
                 let (start, end) = (to_vec(&start).unwrap(), to_vec(&parameters).unwrap());
@@ -173,10 +220,10 @@ mod tests {
     fn one_step_equals_numbers_worked_out_on_paper() {
         let layout = Layout::new(&testing::small_mlp());
         let step = |rule: OptimizerParams| {
-            let mut parameters = Tensor::ones([layout.trainable()], (Kind::Float, Device::Cpu));
+            let parameters = Tensor::ones([layout.trainable()], (Kind::Float, Device::Cpu));
             let gradient = parameters.f_mul_scalar(2.0).unwrap();
             let mut optimizer = Optimizer::new(rule, 0.5, &layout, Device::Cpu).unwrap();
-            optimizer.step(&mut parameters, &gradient, 0.1).unwrap();
+            optimizer.step(&parameters, &gradient, 0.1, &testing::pool()).unwrap();
             let end = to_vec(&parameters).unwrap();
             (end[0], end[end.len() - 1])
         };
@@ -190,19 +237,19 @@ mod tests {
 
     #[test]
     fn a_restored_optimizer_goes_on_bit_for_bit() {
-        let layout = Layout::new(&testing::small_mlp());
+        let (layout, pool) = (Layout::new(&testing::small_mlp()), testing::pool());
         for rule in [adamw(), sgd()] {
             let mut stream = Stream::test(7);
-            let mut parameters = random(&mut stream, layout.trainable());
+            let parameters = random(&mut stream, layout.trainable());
             let gradients: Vec<Tensor> = (0..6).map(|_| random(&mut stream, layout.trainable())).collect();
             let mut whole = Optimizer::new(rule.clone(), 0.05, &layout, Device::Cpu).unwrap();
             let mut resumed = Optimizer::new(rule, 0.05, &layout, Device::Cpu).unwrap();
-            gradients[..3].iter().for_each(|g| whole.step(&mut parameters, g, 0.1).unwrap());
+            gradients[..3].iter().for_each(|g| whole.step(&parameters, g, 0.1, &pool).unwrap());
             let saved: Vec<Tensor> = whole.moments().iter().map(|(_, moment)| moment.copy()).collect();
-            let mut copy = parameters.copy();
-            gradients[3..].iter().for_each(|g| whole.step(&mut parameters, g, 0.1).unwrap());
+            let copy = parameters.copy();
+            gradients[3..].iter().for_each(|g| whole.step(&parameters, g, 0.1, &pool).unwrap());
             resumed.restore(3, &saved).unwrap();
-            gradients[3..].iter().for_each(|g| resumed.step(&mut copy, g, 0.1).unwrap());
+            gradients[3..].iter().for_each(|g| resumed.step(&copy, g, 0.1, &pool).unwrap());
             assert_eq!(to_vec(&copy).unwrap(), to_vec(&parameters).unwrap());
         }
     }

@@ -75,3 +75,13 @@ pub(crate) fn small_resnet() -> NetSpec {
 pub(crate) fn small_mlp() -> NetSpec {
     spec(Architecture::Mlp(Mlp { hidden: vec![16] }))
 }
+
+/// The same with so many units that an update is made in several pieces.
+pub(crate) fn wide_mlp() -> NetSpec {
+    spec(Architecture::Mlp(Mlp { hidden: vec![300] }))
+}
+
+/// Two threads for updates.
+pub(crate) fn pool() -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap()
+}

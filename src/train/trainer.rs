@@ -21,6 +21,9 @@ pub enum TrainError {
     /// The parameters are out of range.
     #[error("the section `training` of the config: {}", list(.0))]
     Params(Vec<ParamProblem>),
+    /// The threads could not be started.
+    #[error("the threads that train could not be started: {0}")]
+    Spawn(#[from] rayon::ThreadPoolBuildError),
     /// No threads to train on.
     #[error("training needs at least one thread")]
     Threads,
@@ -89,6 +92,8 @@ pub struct Trainer {
     /// All weights, flat; the replicas' parameters are views of it.
     values: Tensor,
     replicas: Vec<Replica>,
+    /// One thread for each replica, kept over all steps: libtorch allocates much on a thread's first use.
+    pool: rayon::ThreadPool,
     optimizer: Optimizer,
     ema: Ema,
     /// The network with averaged weights, which are views of those of `ema`.
@@ -131,6 +136,12 @@ impl Trainer {
         let replicas = (0..count)
             .map(|_| Replica::new(spec, weights, &layout, &values, precision))
             .collect::<Result<Vec<_>, _>>()?;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(count)
+            .thread_name(|index| format!("trainer-{index}"))
+            // What OpenMP may use is each thread's own setting.
+            .start_handler(|_| tch::set_num_threads(1))
+            .build()?;
         let optimizer = Optimizer::new(params.optimizer.clone(), params.weight_decay, &layout, device)?;
         let ema = Ema::new(params.ema_decay, &values)?;
         let player = TorchNet::new(spec, weights, device)?;
@@ -143,6 +154,7 @@ impl Trainer {
             precision,
             values,
             replicas,
+            pool,
             optimizer,
             ema,
             player,
@@ -202,9 +214,9 @@ impl Trainer {
         let rate = self.learning_rate();
         let trainable = self.layout.trainable();
         self.mean_of_buffers(batch.size)?;
-        let mut parameters = self.values.f_narrow(0, 0, trainable)?;
-        self.optimizer.step(&mut parameters, &self.replicas[0].gradient, rate)?;
-        self.ema.update(&self.values)?;
+        let parameters = self.values.f_narrow(0, 0, trainable)?;
+        self.optimizer.step(&parameters, &self.replicas[0].gradient, rate, &self.pool)?;
+        self.ema.update(&self.values, &self.pool)?;
         self.has_gradient = true;
         let step = self.step;
         self.step += 1;
@@ -222,6 +234,7 @@ impl Trainer {
         let _guard = tch::no_grad_guard();
         let totals = Totals::of(&batch);
         let (planes, targets) = batch.to_device(&self.spec, self.values.device())?;
+        tch::set_num_threads(1);
         let heads = self.player.forward(&planes, false)?;
         let sums = loss(&heads, &targets, totals, self.params.value_loss_weight)?.sums()?;
         Ok(sums.report(totals, self.params.value_loss_weight))
@@ -319,34 +332,23 @@ impl Trainer {
         let buffers = self.values.f_narrow(0, trainable, self.layout.total() - trainable)?;
         let count = shards(self.replicas.len(), batch.size);
         let rows = |shard: usize| batch.rows(shard_rows(shard, count, batch.size));
-        let (first, others) = self.replicas.split_first_mut().expect("there is at least one replica");
-        let others = &mut others[..count - 1];
-        let mut sums = if others.is_empty() {
-            first.run(*batch, totals, weight, &buffers)?
-        } else {
-            // The first shard runs on this thread. Each other thread gets a handle of its own.
-            std::thread::scope(|scope| {
-                let running: Vec<_> = others
-                    .iter_mut()
-                    .enumerate()
-                    .map(|(i, replica)| {
-                        let (shard, buffers) = (rows(i + 1), buffers.shallow_clone());
-                        scope.spawn(move || replica.run(shard, totals, weight, &buffers))
-                    })
-                    .collect();
-                let mut sums = first.run(rows(0), totals, weight, &buffers)?;
-                for thread in running {
-                    let part = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-                    sums.add(&part);
-                }
-                Ok::<_, TorchError>(sums)
-            })?
-        };
+        let mut parts: Vec<Option<Result<Sums, TorchError>>> = (0..count).map(|_| None).collect();
+        self.pool.in_place_scope(|scope| {
+            for (shard, (replica, part)) in self.replicas.iter_mut().zip(&mut parts).enumerate() {
+                let (rows, buffers) = (rows(shard), buffers.shallow_clone());
+                scope.spawn(move |_| *part = Some(replica.run(rows, totals, weight, &buffers)));
+            }
+        });
+        let mut sums = Sums::default();
+        for part in parts {
+            sums.add(&part.expect("every shard has run")?);
+        }
+        let (first, others) = self.replicas[..count].split_first_mut().expect("there is at least one replica");
         let _guard = tch::no_grad_guard();
         for replica in others.iter() {
             let _ = first.gradient.f_add_(&replica.gradient)?;
         }
-        Ok(std::mem::take(&mut sums))
+        Ok(sums)
     }
 
     /// Replaces the running statistics by the mean of the replicas', each counting by its rows.

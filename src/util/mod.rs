@@ -1,5 +1,6 @@
-//! What every layer may use and what knows no game: random streams, statistics, atomic publication, places.
+//! What every layer may use and what knows no game: random streams, statistics, atomic publication, places, memory.
 
+pub mod memory;
 pub mod places;
 pub mod publish;
 pub mod rng;
