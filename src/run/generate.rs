@@ -52,10 +52,10 @@ pub struct SelfPlayParams {
     /// Random moves of such a game: uniformly between 1 and this.
     #[schemars(range(min = 1, max = 1000))]
     pub opening_plies: u32,
-    /// Worker threads; null takes all cores.
+    /// Worker threads; null takes as many cores as a short measurement finds useful.
     #[schemars(range(min = 1, max = 4096))]
     pub threads: Option<u32>,
-    /// Games that each worker plays at once, which is its largest batch; null chooses by the size of a generation.
+    /// Games that each worker plays at once, which is its largest batch; null takes what a short measurement finds best.
     #[schemars(range(min = 1, max = 65_536))]
     pub parallel_games: Option<u32>,
     /// Memory for evaluations of positions met before, shared by all games of a generation; 0 for none.
@@ -85,15 +85,6 @@ impl Default for SelfPlayParams {
 }
 
 impl SelfPlayParams {
-    /// Threads and games at once, `auto` resolved. Few games make small batches, so that the last ones of a
-    /// generation do not run alone for long.
-    pub fn pool(&self) -> PoolParams {
-        let threads = self.threads.map_or_else(cores, |threads| threads as usize);
-        let slots =
-            self.parallel_games.map_or((self.games as usize / (threads * 4)).clamp(1, 128), |slots| slots as usize);
-        PoolParams { threads, slots }
-    }
-
     /// The one player of self-play.
     pub fn player<G: Game>(&self, search: &SearchParams, evaluators: Arc<dyn EvaluatorSource<G>>) -> Player<G> {
         let noise = RootNoise { fraction: self.noise_fraction, concentration: self.noise_concentration };
@@ -159,6 +150,8 @@ pub struct Generate<'a, G: Game> {
     pub generation: u32,
     /// Evaluators of the best network.
     pub evaluators: Arc<dyn EvaluatorSource<G>>,
+    /// Threads, and games that each plays at once.
+    pub pool: PoolParams,
 }
 
 impl<G: Game> Generate<'_, G> {
@@ -185,7 +178,7 @@ impl<G: Game> Generate<'_, G> {
             generation: self.generation,
         };
         let players = [self.params.player(self.search, self.evaluators.clone())];
-        play_pool(self.game, &players, &tables, self.params.pool(), stop, stats, &|mut game| {
+        play_pool(self.game, &players, &tables, self.pool, stop, stats, &|mut game| {
             game.record.seed = self.seed;
             game.record.generation = self.generation;
             finished(game);

@@ -4,7 +4,7 @@ use std::thread::ThreadId;
 
 use super::*;
 use crate::eval::{EvalError, HashEval};
-use crate::games::connect4::ConnectFour;
+use crate::eval::testgame::Pairs;
 
 /// Answers by hash and remembers which threads asked.
 struct Told(HashEval, std::sync::Arc<std::sync::Mutex<Vec<ThreadId>>>);
@@ -18,7 +18,7 @@ impl<G: Game> Evaluator<G> for Told {
 
 #[test]
 fn threads_change_nothing_but_who_works() {
-    let game = ConnectFour;
+    let game = Pairs;
     let begin = || {
         let mut tree = Tree::new(SearchParams::default(), game.startpos());
         tree.begin(Budget::plain(500), Stream::test(3));
@@ -38,7 +38,7 @@ fn threads_change_nothing_but_who_works() {
         asked.dedup();
         assert!(asked.len() <= threads + 1 && (threads == 1 || asked.len() > 1), "{} of {threads}", asked.len());
     }
-    assert!(Spread::<ConnectFour, HashEval>::new(Vec::new()).is_err());
+    assert!(Spread::<Pairs, HashEval>::new(Vec::new()).is_err());
 }
 
 #[test]
@@ -49,8 +49,8 @@ fn a_failure_on_any_thread_is_told() {
             Err(EvalError("gone".to_owned()))
         }
     }
-    let game = ConnectFour;
-    let workers: Vec<Box<dyn Evaluator<ConnectFour>>> = vec![Box::new(HashEval::new(5)), Box::new(Broken)];
+    let game = Pairs;
+    let workers: Vec<Box<dyn Evaluator<Pairs>>> = vec![Box::new(HashEval::new(5)), Box::new(Broken)];
     let mut tree = Tree::new(SearchParams::default(), game.startpos());
     tree.begin(Budget::plain(100), Stream::test(3));
     let result = Solo::default().search(&mut tree, &game, &mut Spread::new(workers).unwrap(), 8, |_| true);
