@@ -24,6 +24,7 @@ use super::state::{RunState, Stage};
 use super::stop::{Done, StopFlag};
 use super::tune::tune;
 use crate::data::{GameRecord, Origin, RecordFileError, RecordWriter, ReplayError, ReplayWindow, Sampler};
+use crate::eval::SymmetryMode;
 use crate::game::{Game, full_name};
 use crate::net::{
     Checkpoint, CheckpointError, CheckpointInfo, GameMismatch, InferenceFactory, NetSpec, OpenError, Resolved, Weights,
@@ -263,10 +264,10 @@ impl<'a, G: Game> Cycle<'a, G> {
         Ok(checkpoint)
     }
 
-    fn source(&self, generation: u32, cache_megabytes: u32) -> Result<Arc<NetSource<G>>, RunError> {
+    fn source(&self, generation: u32, cache_megabytes: u32, view: SymmetryMode) -> Result<Arc<NetSource<G>>, RunError> {
         let checkpoint = self.checkpoint(generation)?;
         let factory = InferenceFactory::open_with(&self.spec, &checkpoint.weights, self.resolved.clone())?;
-        Ok(Arc::new(NetSource::new(Arc::new(factory), cache_megabytes)))
+        Ok(Arc::new(NetSource::new(Arc::new(factory), cache_megabytes).seen_through(view)))
     }
 
     /// Plays the games of the generation that are missing.
@@ -298,7 +299,8 @@ impl<'a, G: Game> Cycle<'a, G> {
                 done: done.len() as u64,
                 total: u64::from(params.games),
             })?;
-            let source = self.source(self.state.best, params.cache_megabytes)?;
+            let view = params.view.mode(self.config.seed, generation);
+            let source = self.source(self.state.best, params.cache_megabytes, view)?;
             let task = Generate {
                 game: &self.game,
                 params,
@@ -439,7 +441,7 @@ impl<'a, G: Game> Cycle<'a, G> {
 
     fn gate_player(&self, generation: u32) -> Result<Player<G>, RunError> {
         let seat = SearchSeat {
-            evaluators: self.source(generation, self.config.selfplay.cache_megabytes / 4)?,
+            evaluators: self.source(generation, self.config.selfplay.cache_megabytes / 4, SymmetryMode::None)?,
             search: self.config.search.clone(),
             simulations: self.config.gate.simulations,
             temperature: Temperature::GREEDY,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::eval::SymmetryMode;
 use crate::game::Game;
 use crate::play::{
     EvaluatorSource, FastMoves, Finished, Opening, Player, PoolError, PoolParams, PoolStats, SearchSeat, Seat, Table,
@@ -14,6 +15,35 @@ use crate::play::{
 };
 use crate::search::{RootNoise, SearchParams};
 use crate::util::rng::{Purpose, Stream};
+
+/// How the network sees the positions of self-play.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    /// As they are.
+    #[default]
+    AsIs,
+    /// Each through a symmetry of the game that its content and the generation choose, so that the network's one-sided
+    /// habits even out.
+    Random,
+    /// Each in its canonical form, so that symmetric positions share an evaluation. Worth it for games with few
+    /// symmetries that return to symmetric positions.
+    Canonical,
+}
+
+impl View {
+    /// The symmetry that evaluators apply in `generation` of a run with this seed.
+    pub fn mode(self, seed: u64, generation: u32) -> SymmetryMode {
+        match self {
+            Self::AsIs => SymmetryMode::None,
+            Self::Random => {
+                let indices = [u64::from(generation)];
+                SymmetryMode::Hashed { seed: Stream::keyed(seed, Purpose::Symmetry, &indices).bits() }
+            }
+            Self::Canonical => SymmetryMode::Canonical,
+        }
+    }
+}
 
 /// Self-play: how many games a generation has and how they are played.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +91,8 @@ pub struct SelfPlayParams {
     /// Memory for evaluations of positions met before, shared by all games of a generation; 0 for none.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-unit" = "MiB"))]
     pub cache_megabytes: u32,
+    /// How the network sees positions.
+    pub view: View,
 }
 
 impl Default for SelfPlayParams {
@@ -80,6 +112,7 @@ impl Default for SelfPlayParams {
             threads: None,
             parallel_games: None,
             cache_megabytes: 256,
+            view: View::AsIs,
         }
     }
 }

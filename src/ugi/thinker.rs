@@ -148,8 +148,9 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
     }
 
     fn options(&self) -> Vec<UgiOption> {
-        let spin = |name: &str, default: i64, min, max| {
-            UgiOption { name: name.to_owned(), kind: OptionKind::Spin { default, min, max } }
+        let spin = |name: &str, default: i64, min, max| UgiOption {
+            name: name.to_owned(),
+            kind: OptionKind::Spin { default, min, max },
         };
         let simulations = |least| spin("Simulations", self.simulations.into(), least, MOST_SIMULATIONS);
         match &self.player.seat {

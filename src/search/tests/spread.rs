@@ -3,8 +3,8 @@
 use std::thread::ThreadId;
 
 use super::*;
-use crate::eval::{EvalError, HashEval};
 use crate::eval::testgame::Pairs;
+use crate::eval::{EvalError, HashEval};
 
 /// Answers by hash and remembers which threads asked.
 struct Told(HashEval, std::sync::Arc<std::sync::Mutex<Vec<ThreadId>>>);
