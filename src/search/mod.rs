@@ -16,4 +16,4 @@ mod tree;
 pub use params::{Algorithm, RootNoise, SearchParams};
 pub use solo::Solo;
 pub use summary::{MoveSummary, SearchSummary};
-pub use tree::{Budget, Gathered, Ticket, Tree};
+pub use tree::{Budget, Gathered, Ticket, Tree, TreeMemory};
