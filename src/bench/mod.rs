@@ -79,6 +79,14 @@ impl Group {
             Self::Signature => "signature",
         }
     }
+
+    /// Whether some of its rows are measured with a network.
+    fn needs_network(self) -> bool {
+        match self {
+            Self::Inference | Self::Search | Self::Selfplay | Self::Training => true,
+            Self::Rules | Self::Memory | Self::Signature => false,
+        }
+    }
 }
 
 impl std::str::FromStr for Group {
@@ -161,7 +169,8 @@ impl GameVisitor for Task<'_> {
 
     fn visit<G: Game>(self, game: G) -> Self::Output {
         let Self { job, groups, measure, available, resolved, rows, tell } = self;
-        let network = job.network.then(|| Network::new(&game, &job.config, resolved)).transpose()?;
+        let wanted = job.network && groups.iter().any(|&group| group.needs_network());
+        let network = wanted.then(|| Network::new(&game, &job.config, resolved)).transpose()?;
         let config = &job.config;
         let name = full_name(&game);
         let bench = Bench { game, name, config, network, available, measure };
