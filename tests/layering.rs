@@ -20,7 +20,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("train", &["net", "data", "game", "util"]),
     ("run", &["train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     ("ugi", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
-    ("cli", &["ugi", "run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
+    ("bench", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
+    ("cli", &["bench", "ugi", "run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
 ];
 
 /// What test code may import besides, in modules above it: real games to try things on.
@@ -61,7 +62,7 @@ const CRATES: &[(&str, Place)] = &[
     ("libc", In(&["util/"])),
     ("rayon", In(&["search/", "play/", "train/"])),
     ("safetensors", In(&["net/", "train/"])),
-    ("serde_json", In(&["net/", "train/", "run/", "ugi/", "cli/"])),
+    ("serde_json", In(&["net/", "train/", "run/", "ugi/", "bench/", "cli/"])),
     ("signal-hook", In(&["run/", "cli/"])),
     ("tch", In(&["net/", "train/", "cli/doctor.rs"])),
     ("tensorboard-proto", OneFile("run/")),

@@ -1,9 +1,30 @@
 //! `sparring doctor`: what the set-up found on this machine.
 
-use crate::util::places;
-use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{Outcome, print};
+use crate::util::machine::{self, Cpu};
+use crate::util::places;
+
+/// Say what the set-up found: libtorch, OpenVINO, devices, CPU features, threads, folders
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  sparring doctor --json")]
+pub struct Doctor {
+    /// One JSON document instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub(super) fn run(self) -> Outcome {
+        let report = report();
+        let text = if self.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.to_string() };
+        print(&text)
+    }
+}
 
 /// What this build and this machine have to offer.
 #[derive(Clone, Debug, Serialize)]
@@ -19,7 +40,7 @@ pub struct DoctorReport {
     /// Why a GPU that seems to be there is not among the devices.
     pub device_problem: Option<String>,
     /// The processor.
-    pub cpu: Cpu,
+    pub cpu: Processor,
     /// Where downloaded libraries lie, shared by all checkouts of this user.
     pub cache: Option<PathBuf>,
 }
@@ -50,37 +71,19 @@ pub struct OpenVino {
 
 /// The processor and what of it counts here.
 #[derive(Clone, Debug, Serialize)]
-pub struct Cpu {
-    /// Its name.
-    pub model: String,
-    /// Threads that this process may use.
-    pub threads: usize,
-    /// Those of its abilities that the libraries make use of, named as Linux does.
-    pub features: Vec<&'static str>,
+pub struct Processor {
+    /// What it is.
+    #[serde(flatten)]
+    pub cpu: Cpu,
     /// Whether evaluations take bfloat16: with AMX only, as other CPUs are faster in float32.
     pub bfloat16: bool,
 }
-
-/// Abilities that matter to the libraries or to the games' bit boards.
-const FEATURES: [&str; 12] = [
-    "popcnt",
-    "bmi2",
-    "fma",
-    "avx2",
-    "avx_vnni",
-    "avx512f",
-    "avx512_vnni",
-    "avx512_bf16",
-    "avx512_fp16",
-    "amx_int8",
-    "amx_bf16",
-    "amx_fp16",
-];
 
 /// Looks at this machine. Loads OpenVINO into the process, if there is one.
 pub fn report() -> DoctorReport {
     let cuda_devices = tch::Cuda::device_count();
     let cuda = tch::utils::has_cuda();
+    let cpu = machine::cpu();
     let mut devices = vec!["cpu".to_owned()];
     devices.extend((0..cuda_devices).map(|index| format!("cuda:{index}")));
     if tch::utils::has_mps() {
@@ -97,18 +100,9 @@ pub fn report() -> DoctorReport {
         openvino: openvino(places::openvino_dir()),
         devices,
         device_problem: device_problem(cuda_devices, cuda, Path::new("/proc/driver/nvidia/version").exists()),
-        cpu: cpu(),
+        cpu: Processor { bfloat16: cpu.features.contains(&"amx_bf16"), cpu },
         cache: places::cache_dir(),
     }
-}
-
-/// The report as text for stdout: one JSON document, or for people.
-///
-/// # Errors
-/// When the document cannot be written.
-pub fn text(json: bool) -> Result<String, serde_json::Error> {
-    let report = report();
-    if json { Ok(serde_json::to_string_pretty(&report)? + "\n") } else { Ok(report.to_string()) }
 }
 
 impl fmt::Display for DoctorReport {
@@ -127,10 +121,10 @@ impl fmt::Display for DoctorReport {
         if let Some(problem) = &self.device_problem {
             line(f, "", problem)?;
         }
-        line(f, "cpu", &self.cpu.model)?;
-        line(f, "features", &self.cpu.features.join(" "))?;
+        line(f, "cpu", &self.cpu.cpu.model)?;
+        line(f, "features", &self.cpu.cpu.features.join(" "))?;
         line(f, "bfloat16", if self.cpu.bfloat16 { "used (AMX)" } else { "not used: without AMX float32 is faster" })?;
-        line(f, "threads", &format!("{} available, libtorch uses {}", self.cpu.threads, self.libtorch.threads))?;
+        line(f, "threads", &format!("{} available, libtorch uses {}", self.cpu.cpu.threads, self.libtorch.threads))?;
         let cache = self
             .cache
             .as_ref()
@@ -196,46 +190,6 @@ fn device_problem(cuda_devices: i64, cuda_build: bool, driver: bool) -> Option<S
     }
 }
 
-fn cpu() -> Cpu {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let value = |key: &str| {
-        info.lines().find_map(|line| line.split_once(':').filter(|(name, _)| name.trim() == key).map(|(_, v)| v.trim()))
-    };
-    let model = value("model name").map_or_else(|| std::env::consts::ARCH.to_owned(), str::to_owned);
-    let features: Vec<&'static str> = match value("flags") {
-        Some(flags) => {
-            let flags: Vec<&str> = flags.split_whitespace().collect();
-            FEATURES.into_iter().filter(|feature| flags.contains(feature)).collect()
-        }
-        None => detected(),
-    };
-    Cpu {
-        model,
-        threads: std::thread::available_parallelism().map_or(1, usize::from),
-        bfloat16: features.contains(&"amx_bf16"),
-        features,
-    }
-}
-
-/// The abilities that the standard library can tell, where the system has no list of them.
-#[cfg(target_arch = "x86_64")]
-fn detected() -> Vec<&'static str> {
-    let found = [
-        ("popcnt", is_x86_feature_detected!("popcnt")),
-        ("bmi2", is_x86_feature_detected!("bmi2")),
-        ("fma", is_x86_feature_detected!("fma")),
-        ("avx2", is_x86_feature_detected!("avx2")),
-        ("avx512f", is_x86_feature_detected!("avx512f")),
-        ("avx512_bf16", is_x86_feature_detected!("avx512bf16")),
-    ];
-    found.into_iter().filter_map(|(name, there)| there.then_some(name)).collect()
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn detected() -> Vec<&'static str> {
-    Vec::new()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,13 +200,14 @@ mod tests {
         assert_eq!(report.libtorch.version, "2.13.0");
         assert!(report.libtorch.folder.is_dir(), "{:?}", report.libtorch.folder);
         assert_eq!(report.devices[0], "cpu");
-        assert!(report.cpu.threads >= 1);
+        assert!(report.cpu.cpu.threads >= 1);
         let text = report.to_string();
         for name in ["libtorch", "openvino", "devices", "cpu", "features", "bfloat16", "threads", "cache"] {
             assert!(text.lines().any(|line| line.starts_with(name)), "{name} is missing:\n{text}");
         }
         let json = serde_json::to_value(&report).expect("it is plain data");
         assert_eq!(json["libtorch"]["version"], "2.13.0");
+        assert!(json["cpu"]["model"].is_string() && json["cpu"]["bfloat16"].is_boolean(), "{json}");
         // Exactly one of the two: a version, or a reason for having none.
         assert_ne!(report.openvino.version.is_some(), report.openvino.problem.is_some());
     }

@@ -2,14 +2,12 @@
 
 mod bench;
 mod config;
-mod doctor_verb;
+mod doctor;
 mod inspect;
 mod perft;
 mod pit;
 mod train;
 mod ugi;
-
-pub mod doctor;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -58,7 +56,7 @@ enum Verb {
     Config(config::Config),
     Inspect(inspect::Inspect),
     Bench(bench::Bench),
-    Doctor(doctor_verb::Doctor),
+    Doctor(doctor::Doctor),
 }
 
 /// Runs the command line.

@@ -9,7 +9,7 @@ use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{EvalError, Evaluations, Evaluator, KeyHasher, Leaves, key_hash};
+use super::{EvalError, EvalWork, Evaluations, Evaluator, KeyHasher, Leaves, key_hash};
 use crate::game::{Game, WdlPov};
 
 /// Ways of a set: places where a key may lie.
@@ -246,6 +246,10 @@ impl<G: Game, E: Evaluator<G>> Evaluator<G> for Cached<G, E> {
         self.cache.misses.fetch_add(misses as u64, Ordering::Relaxed);
         self.cache.hits.fetch_add((leaves.len() - misses) as u64, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn take_work(&mut self) -> EvalWork {
+        self.inner.take_work()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{EvalError, Evaluations, Evaluator, Leaves};
+use super::{EvalError, EvalWork, Evaluations, Evaluator, Leaves};
 use crate::game::Game;
 
 /// Counters shared by any number of [`Counting`] evaluators and whoever watches them.
@@ -57,5 +57,9 @@ impl<G: Game, E: Evaluator<G>> Evaluator<G> for Counting<E> {
             self.counts.batches.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    fn take_work(&mut self) -> EvalWork {
+        self.inner.take_work()
     }
 }

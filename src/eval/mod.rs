@@ -114,6 +114,26 @@ impl Evaluations {
 #[error("{0}")]
 pub struct EvalError(pub String);
 
+/// What an evaluator spent on the network behind it; the rest of its time went into everything around that (caches,
+/// softmax, mapped positions).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EvalWork {
+    /// Nanoseconds of encoding positions.
+    pub encode_ns: u64,
+    /// Nanoseconds of running the network.
+    pub inference_ns: u64,
+    /// Positions that the network was run for.
+    pub positions: u64,
+}
+
+impl std::ops::AddAssign for EvalWork {
+    fn add_assign(&mut self, more: Self) {
+        self.encode_ns += more.encode_ns;
+        self.inference_ns += more.inference_ns;
+        self.positions += more.positions;
+    }
+}
+
 /// Judges positions. The answer for a position does not depend on what else is in the batch, nor on
 /// the order, nor on earlier calls.
 pub trait Evaluator<G: Game>: Send {
@@ -122,10 +142,20 @@ pub trait Evaluator<G: Game>: Send {
     /// # Errors
     /// When the engine behind it fails or answers with numbers that are not finite.
     fn evaluate(&mut self, game: &G, leaves: &Leaves<G>, out: &mut Evaluations) -> Result<(), EvalError>;
+
+    /// What was spent since the last call. Evaluators without a network have nothing to tell; those around another one
+    /// pass on what that one says.
+    fn take_work(&mut self) -> EvalWork {
+        EvalWork::default()
+    }
 }
 
 impl<G: Game, E: Evaluator<G> + ?Sized> Evaluator<G> for Box<E> {
     fn evaluate(&mut self, game: &G, leaves: &Leaves<G>, out: &mut Evaluations) -> Result<(), EvalError> {
         (**self).evaluate(game, leaves, out)
+    }
+
+    fn take_work(&mut self) -> EvalWork {
+        (**self).take_work()
     }
 }

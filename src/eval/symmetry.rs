@@ -1,6 +1,6 @@
 //! Lets an evaluator see positions through a symmetry of the game.
 
-use super::{EvalError, Evaluations, Evaluator, Leaves, key_hash};
+use super::{EvalError, EvalWork, Evaluations, Evaluator, Leaves, key_hash};
 use crate::game::{Action, Game};
 use crate::util::rng::mix;
 
@@ -111,6 +111,10 @@ impl<G: Game, E: Evaluator<G>> Evaluator<G> for Symmetrized<G, E> {
             }
         }
         Ok(())
+    }
+
+    fn take_work(&mut self) -> EvalWork {
+        self.inner.take_work()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The evaluator that asks a network: encode, run, softmax over the legal moves.
 
 use std::marker::PhantomData;
+use std::time::Instant;
 
-use crate::eval::{EvalError, Evaluations, Evaluator, Leaves};
+use crate::eval::{EvalError, EvalWork, Evaluations, Evaluator, Leaves};
 use crate::game::{Game, PlaneShape, PolicyShape, WdlPov, full_name};
 use crate::net::infer::{Inference, InferenceFactory, OpenError};
 use crate::net::spec::VALUE_OUTPUTS;
@@ -13,6 +14,7 @@ pub struct NetEvaluator<G> {
     /// The network's input and policy.
     shapes: (PlaneShape, PolicyShape),
     action_count: usize,
+    work: EvalWork,
     game: PhantomData<fn(&G)>,
 }
 
@@ -27,6 +29,7 @@ impl<G: Game> NetEvaluator<G> {
             inference: factory.worker()?,
             shapes: (spec.input, spec.policy),
             action_count: spec.action_count(),
+            work: EvalWork::default(),
             game: PhantomData,
         })
     }
@@ -45,11 +48,16 @@ impl<G: Game> Evaluator<G> for NetEvaluator<G> {
         let most = self.inference.max_batch();
         for first in (0..leaves.len()).step_by(most) {
             let batch = most.min(leaves.len() - first);
+            let began = Instant::now();
             let planes = self.inference.input(batch)?;
             for (index, position) in planes.chunks_exact_mut(self.shapes.0.len()).enumerate() {
                 game.encode(leaves.state(first + index), position);
             }
+            let encoded = Instant::now();
             let heads = self.inference.run(batch)?;
+            self.work.encode_ns += (encoded - began).as_nanos() as u64;
+            self.work.inference_ns += encoded.elapsed().as_nanos() as u64;
+            self.work.positions += batch as u64;
             let policies = heads.policy.chunks_exact(self.action_count);
             for (index, (policy, value)) in policies.zip(heads.value.chunks_exact(VALUE_OUTPUTS)).enumerate() {
                 let leaf = first + index;
@@ -64,6 +72,10 @@ impl<G: Game> Evaluator<G> for NetEvaluator<G> {
             }
         }
         Ok(())
+    }
+
+    fn take_work(&mut self) -> EvalWork {
+        std::mem::take(&mut self.work)
     }
 }
 

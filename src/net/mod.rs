@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod choice;
+mod eager;
 mod evaluator;
 mod graph;
 mod infer;
@@ -20,6 +21,7 @@ mod weights;
 
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointInfo, FORMAT, GameMismatch};
 pub use choice::{Available, ChoiceError, DeviceName, Engine, EngineChoice, Precision, Resolved};
+pub use eager::EagerInference;
 pub use evaluator::NetEvaluator;
 pub use infer::{Heads, Inference, InferenceFactory, OpenError, available, has_amx, torch_device};
 pub use onnx::{INPUT, POLICY, VALUE, to_onnx};

@@ -7,12 +7,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::running::{Desks, Running, Step};
 use super::seat::{Mover, Player, Seat};
 use crate::data::GameRecord;
-use crate::eval::{EvalError, Evaluations, Evaluator, Leaves};
+use crate::eval::{EvalError, EvalWork, Evaluations, Evaluator, Leaves};
 use crate::game::Game;
 use crate::search::Ticket;
 use crate::util::rng::Stream;
@@ -58,14 +58,22 @@ pub struct PoolStats {
     pub games: AtomicU64,
     /// Plies played by the players.
     pub moves: AtomicU64,
-    /// Descents of search trees.
+    /// Descents of search trees, counted as they are made.
     pub simulations: AtomicU64,
+    /// Those of them that belong to searches which have become moves.
+    pub played_simulations: AtomicU64,
     /// Positions sent to evaluators.
     pub evaluations: AtomicU64,
     /// Batches sent to evaluators.
     pub batches: AtomicU64,
+    /// Positions that a network was run for; fewer than `evaluations` where some were remembered.
+    pub inferences: AtomicU64,
     /// Nanoseconds spent in evaluators, all workers together.
     pub evaluation_ns: AtomicU64,
+    /// Those of them that positions were encoded in.
+    pub encode_ns: AtomicU64,
+    /// Those of them that a network was run in.
+    pub inference_ns: AtomicU64,
     /// Nanoseconds of all workers together.
     pub total_ns: AtomicU64,
 }
@@ -147,6 +155,42 @@ struct Worker<'a, G: Game> {
     leaves: Vec<Leaves<G>>,
     queues: Vec<Queue>,
     slots: Vec<Option<Running<G>>>,
+    round: Round,
+}
+
+/// What a worker did in one round. It is added to the statistics when the round is over: threads meet there seldom, and what
+/// is read there fits together.
+#[derive(Default)]
+struct Round {
+    simulations: u64,
+    evaluations: u64,
+    batches: u64,
+    evaluation_ns: u64,
+    work: EvalWork,
+}
+
+impl Round {
+    /// Adds a round that took `total` to `stats`.
+    fn add_to(self, stats: &PoolStats, total: Duration) {
+        let Self { simulations, evaluations, batches, evaluation_ns, work } = self;
+        for (counter, amount) in [
+            (&stats.simulations, simulations),
+            (&stats.evaluations, evaluations),
+            (&stats.batches, batches),
+            (&stats.inferences, work.positions),
+            (&stats.evaluation_ns, evaluation_ns),
+            (&stats.encode_ns, work.encode_ns),
+            (&stats.inference_ns, work.inference_ns),
+            (&stats.total_ns, nanoseconds(total)),
+        ] {
+            counter.fetch_add(amount, Relaxed);
+        }
+    }
+}
+
+/// Enough for 584 years.
+fn nanoseconds(time: Duration) -> u64 {
+    time.as_nanos() as u64
 }
 
 impl<'a, G: Game> Worker<'a, G> {
@@ -159,6 +203,7 @@ impl<'a, G: Game> Worker<'a, G> {
             leaves: players.iter().map(|_| Leaves::default()).collect(),
             queues: players.iter().map(|_| Queue { waiting: Vec::new(), answers: Evaluations::default() }).collect(),
             slots: (0..slots.max(1)).map(|_| None).collect(),
+            round: Round::default(),
         };
         for player in players {
             let evaluator = match &player.seat {
@@ -204,31 +249,42 @@ impl<'a, G: Game> Worker<'a, G> {
                     }
                 }
             }
-            if stop() || self.queues.iter().all(|queue| queue.waiting.is_empty()) {
+            let over = stop() || self.queues.iter().all(|queue| queue.waiting.is_empty());
+            if !over {
+                self.answer()?;
+            }
+            let now = Instant::now();
+            std::mem::take(&mut self.round).add_to(stats, now - clock);
+            clock = now;
+            if over {
                 return Ok(());
             }
-            self.answer(stats)?;
-            stats.total_ns.fetch_add(clock.elapsed().as_nanos() as u64, Relaxed);
-            clock = Instant::now();
         }
     }
 
     fn step(&mut self, slot: usize, stats: &PoolStats) -> Option<Step> {
-        let mut desks =
-            Desks { game: self.game, players: self.players, movers: &mut self.movers, leaves: &mut self.leaves, stats };
+        let mut desks = Desks {
+            game: self.game,
+            players: self.players,
+            movers: &mut self.movers,
+            leaves: &mut self.leaves,
+            simulations: &mut self.round.simulations,
+            stats,
+        };
         self.slots[slot].as_mut().map(|running| running.step(&mut desks))
     }
 
     /// Evaluates everything that waits, one batch for each player, and hands out the answers.
-    fn answer(&mut self, stats: &PoolStats) -> Result<(), EvalError> {
+    fn answer(&mut self) -> Result<(), EvalError> {
         for (player, queue) in self.queues.iter_mut().enumerate().filter(|(_, queue)| !queue.waiting.is_empty()) {
             let leaves = &mut self.leaves[player];
             let evaluator = self.evaluators[player].as_mut().expect("only searching players leave leaves");
             let began = Instant::now();
             evaluator.evaluate(self.game, leaves, &mut queue.answers)?;
-            stats.evaluation_ns.fetch_add(began.elapsed().as_nanos() as u64, Relaxed);
-            stats.evaluations.fetch_add(leaves.len() as u64, Relaxed);
-            stats.batches.fetch_add(1, Relaxed);
+            self.round.evaluation_ns += nanoseconds(began.elapsed());
+            self.round.work += evaluator.take_work();
+            self.round.evaluations += leaves.len() as u64;
+            self.round.batches += 1;
             for (row, (slot, tree, ticket)) in queue.waiting.drain(..).enumerate() {
                 let running = self.slots[slot].as_mut().expect("a game that waits is running");
                 let priors = &queue.answers.priors[leaves.span(row)];

@@ -24,6 +24,8 @@ pub(super) struct Desks<'a, G: Game> {
     pub players: &'a [Player<G>],
     pub movers: &'a mut [Option<Box<dyn Mover<G>>>],
     pub leaves: &'a mut [Leaves<G>],
+    /// Counts descents.
+    pub simulations: &'a mut u64,
     pub stats: &'a PoolStats,
 }
 
@@ -116,13 +118,18 @@ impl<G: Game> Running<G> {
             self.searching = Some(if fast.is_some() { PlyKind::Fast } else { PlyKind::Full });
             own.begin(budget, fork(&mut self.random));
         }
-        while !own.finished() {
+        let before = own.simulations();
+        let mut leaf = None;
+        while leaf.is_none() && !own.finished() {
             if let Gathered::Leaf(ticket) = own.gather(at.game, &mut at.leaves[player]) {
-                return Some(ticket);
+                leaf = Some(ticket);
             }
         }
-        at.stats.simulations.fetch_add(u64::from(own.simulations()), Relaxed);
-        None
+        *at.simulations += u64::from(own.simulations() - before);
+        if leaf.is_none() {
+            at.stats.played_simulations.fetch_add(u64::from(own.simulations()), Relaxed);
+        }
+        leaf
     }
 
     fn ask_mover(&mut self, at: &mut Desks<'_, G>, player: usize, side: Side) {

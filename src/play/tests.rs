@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::*;
 use crate::data::{GameRecord, PlyKind};
-use crate::eval::{HashEval, Uniform};
+use crate::eval::{
+    Cached, Counting, EvalCache, EvalError, EvalWork, Evaluations, Evaluator, HashEval, Leaves, Symmetrized,
+    SymmetryMode, Uniform,
+};
 use crate::game::Game;
 use crate::games::connect4::ConnectFour;
 use crate::games::tictactoe::TicTacToe;
@@ -62,6 +65,8 @@ fn self_play<G: Game>(game: &G, algorithm: Algorithm, threads: usize, slots: usi
     })
     .unwrap();
     assert_eq!(stats.games.load(Relaxed), games as u64);
+    // Every search has become a move.
+    assert_eq!(stats.simulations.load(Relaxed), stats.played_simulations.load(Relaxed));
     let mut records = out.into_inner().unwrap();
     records.sort_by_key(|record| record.index);
     records
@@ -82,6 +87,45 @@ fn games_do_not_depend_on_threads_or_slots() {
         assert!(kinds(PlyKind::Full) > 20 && kinds(PlyKind::Fast) > 20);
         assert!(alone.windows(2).any(|pair| pair[0].plies != pair[1].plies));
     }
+}
+
+/// Tells of work that it did not do: a nanosecond of each kind for each position.
+struct Busy(u64);
+
+impl<G: Game> Evaluator<G> for Busy {
+    fn evaluate(&mut self, game: &G, leaves: &Leaves<G>, out: &mut Evaluations) -> Result<(), EvalError> {
+        self.0 += leaves.len() as u64;
+        Uniform.evaluate(game, leaves, out)
+    }
+
+    fn take_work(&mut self) -> EvalWork {
+        let positions = std::mem::take(&mut self.0);
+        EvalWork { encode_ns: 2 * positions, inference_ns: 3 * positions, positions }
+    }
+}
+
+#[test]
+fn what_evaluators_did_is_counted_through_everything_around_them() {
+    let game: ConnectFour = new();
+    let cache = Arc::new(EvalCache::new(1 << 20));
+    let shared = cache.clone();
+    let evaluators = move || {
+        let through = Symmetrized::new(Counting::new(Busy(0)), SymmetryMode::Hashed { seed: 1 });
+        Cached::new(through, shared.clone())
+    };
+    let mut player = self_player(Algorithm::Gumbel);
+    let Seat::Search(seat) = &mut player.seat else { panic!("it searches") };
+    seat.evaluators = Arc::new(evaluators);
+    let tables = Count { game: game.clone(), games: 10, next: AtomicUsize::new(0) };
+    let stats = PoolStats::default();
+    let pool = PoolParams { threads: 2, slots: 3 };
+    play_pool(&game, &[player], &tables, pool, &|| false, &stats, &|_| {}).unwrap();
+    let [inferences, encode, inference, evaluations] =
+        [&stats.inferences, &stats.encode_ns, &stats.inference_ns, &stats.evaluations].map(|n| n.load(Relaxed));
+    assert_eq!((inferences, evaluations), (cache.stats().misses, cache.stats().misses + cache.stats().hits));
+    assert!(inferences > 0 && inferences < evaluations, "{inferences} of {evaluations}");
+    assert_eq!((encode, inference), (2 * inferences, 3 * inferences));
+    assert!(stats.evaluation_ns.load(Relaxed) < stats.total_ns.load(Relaxed));
 }
 
 #[test]

@@ -140,7 +140,8 @@ impl SelfPlayParams {
         }
     }
 
-    fn opening<G: Game>(&self, game: &G, random: &mut Stream) -> Opening<G> {
+    /// The first moves of a game, drawn from its stream before anything else.
+    pub fn opening<G: Game>(&self, game: &G, random: &mut Stream) -> Opening<G> {
         if random.unit() < f64::from(self.opening_share) {
             let plies = 1 + random.below(self.opening_plies as usize);
             random_opening(game, plies, random)

@@ -18,4 +18,4 @@ pub use params::{Algorithm, RootNoise, SearchParams};
 pub use solo::Solo;
 pub use spread::Spread;
 pub use summary::{MoveSummary, SearchSummary};
-pub use tree::{Budget, Gathered, Ticket, Tree};
+pub use tree::{Budget, Gathered, Ticket, Tree, TreeMemory};

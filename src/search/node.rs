@@ -123,6 +123,16 @@ impl Edges {
         self.flight.clear();
     }
 
+    /// Bytes of the edges, and of the memory held for them and more to come.
+    pub fn bytes(&self) -> [usize; 2] {
+        // Taken apart by name, so that no new array is forgotten.
+        let Self { prior, logit, visits, q, child, action, flight } = self;
+        let floats = [prior, logit, q].into_iter().map(bytes_of);
+        let counts = [visits, child].into_iter().map(bytes_of);
+        let all = floats.chain(counts).chain([bytes_of(action), bytes_of(flight)]);
+        all.fold([0, 0], |[used, held], [u, h]| [used + u, held + h])
+    }
+
     /// Edges of a new node.
     pub fn push_new(&mut self, actions: &[Action]) {
         let len = self.len() + actions.len();
@@ -145,6 +155,11 @@ impl Edges {
         self.action.extend_from_slice(&other.action[span.clone()]);
         self.flight.extend_from_slice(&other.flight[span]);
     }
+}
+
+/// Bytes of a list's items, and of all its room.
+pub(super) fn bytes_of<T>(list: &Vec<T>) -> [usize; 2] {
+    [list.len(), list.capacity()].map(|items| items * size_of::<T>())
 }
 
 #[test]

@@ -11,6 +11,7 @@
 
 #[cfg(test)]
 mod check;
+mod memory;
 mod read;
 
 use std::ops::Range;
@@ -23,6 +24,7 @@ use crate::eval::Leaves;
 use crate::game::{Action, Game, Outcome, WdlAbs, WdlPov};
 use crate::util::rng::Stream;
 
+pub use memory::TreeMemory;
 pub(super) use read::EdgeView;
 
 const ROOT: u32 = 0;

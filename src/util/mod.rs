@@ -1,5 +1,7 @@
-//! What every layer may use and what knows no game: random streams, statistics, atomic publication, places, memory.
+//! What every layer may use and what knows no game: random streams, statistics, atomic publication, places, memory,
+//! the machine.
 
+pub mod machine;
 pub mod memory;
 pub mod places;
 pub mod publish;

@@ -1,0 +1,52 @@
+//! Games of self-play without a network: what memory and training are measured on.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Bench, BenchError};
+use crate::data::{GameRecord, ReplayWindow};
+use crate::eval::Uniform;
+use crate::game::Game;
+use crate::play::{EvaluatorSource, PoolStats};
+use crate::run::config::RunConfig;
+use crate::run::generate::{Generate, SelfPlayParams};
+use crate::search::SearchParams;
+
+/// Games played.
+const GAMES: u32 = 64;
+/// No search is larger, or games of some configs would take minutes.
+const MOST_SIMULATIONS: u32 = 100;
+
+/// The games of one generation as a run plays them, in order of their numbers.
+pub(super) fn self_play<G: Game>(
+    game: &G,
+    params: &SelfPlayParams,
+    search: &SearchParams,
+    seed: u64,
+    evaluators: Arc<dyn EvaluatorSource<G>>,
+) -> Result<Vec<GameRecord>, BenchError> {
+    let records = Mutex::new(Vec::new());
+    let generate = Generate { game, params, search, seed, generation: 0, evaluators };
+    generate.run(&HashSet::new(), &|| false, &PoolStats::default(), &|finished| {
+        records.lock().unwrap_or_else(PoisonError::into_inner).push(finished.record);
+    })?;
+    let mut records = records.into_inner().unwrap_or_else(PoisonError::into_inner);
+    records.sort_by_key(|record| record.index);
+    Ok(records)
+}
+
+/// A replay window with games of the config's self-play, judged by the uniform evaluator: the same on every machine.
+pub(super) fn replay_window<G: Game>(bench: &Bench<'_, G>) -> Result<ReplayWindow, BenchError> {
+    let RunConfig { selfplay, search, seed, replay, samples, .. } = bench.config;
+    let least = |simulations: u32| simulations.min(MOST_SIMULATIONS);
+    let params = SelfPlayParams {
+        games: GAMES,
+        simulations: least(selfplay.simulations),
+        fast_simulations: least(selfplay.fast_simulations),
+        ..selfplay.clone()
+    };
+    let records = self_play(&bench.game, &params, search, *seed, Arc::new(|| Uniform))?;
+    let mut window = ReplayWindow::new(replay.clone(), samples.clone());
+    window.push(&bench.game, &records)?;
+    Ok(window)
+}

@@ -1,0 +1,86 @@
+//! Searches of the start position on one thread.
+
+use super::{Bench, BenchError, Rows};
+use crate::eval::{Evaluator, Rollout, Uniform};
+use crate::game::Game;
+use crate::net::NetEvaluator;
+use crate::search::{Algorithm, Budget, SearchParams, Solo, Tree};
+use crate::util::rng::{Purpose, Stream};
+
+/// Simulations of one search.
+const SIMULATIONS: u32 = 800;
+
+/// Leaves in flight where a network evaluates them together.
+const WIDTH: usize = 16;
+
+/// How leaves are judged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judge {
+    /// At no cost, so that tree and rules are left.
+    Uniform(Algorithm),
+    /// By one random game: the player `mcts`.
+    Rollouts,
+    /// By the network, with this many leaves in flight, by the config's algorithm.
+    Network { width: usize },
+}
+
+/// The rows.
+const CASES: [(&str, Judge); 5] = [
+    ("uniform evaluator, puct", Judge::Uniform(Algorithm::Puct)),
+    ("uniform evaluator, gumbel", Judge::Uniform(Algorithm::Gumbel)),
+    ("random rollouts, ucb1", Judge::Rollouts),
+    ("network, 1 leaf in flight", Judge::Network { width: 1 }),
+    ("network, 16 leaves in flight", Judge::Network { width: WIDTH }),
+];
+
+/// What a thread works with.
+struct Worker<G: Game> {
+    tree: Tree<G>,
+    solo: Solo<G>,
+    evaluator: Box<dyn Evaluator<G>>,
+    searches: u64,
+}
+
+impl<G: Game> Worker<G> {
+    fn new(bench: &Bench<'_, G>, judge: Judge) -> Result<Self, BenchError> {
+        let start = bench.game.startpos();
+        let search = &bench.config.search;
+        let (tree, evaluator): (_, Box<dyn Evaluator<G>>) = match judge {
+            Judge::Uniform(algorithm) => {
+                (Tree::new(SearchParams { algorithm, ..search.clone() }, start), Box::new(Uniform))
+            }
+            Judge::Rollouts => {
+                let random = Stream::keyed(0, Purpose::Analysis, &[0]);
+                (Tree::ucb1(1.0, SIMULATIONS + 2, start), Box::new(Rollout::new(random, 1)))
+            }
+            Judge::Network { .. } => {
+                (Tree::new(search.clone(), start), Box::new(NetEvaluator::new(&bench.network()?.factory)?))
+            }
+        };
+        Ok(Self { tree, solo: Solo::default(), evaluator, searches: 0 })
+    }
+
+    /// One search from the start, with nothing known.
+    fn search(&mut self, game: &G, width: usize) -> Result<u64, BenchError> {
+        let start = self.tree.state().clone();
+        self.tree.reset(&start);
+        self.searches += 1;
+        let random = Stream::keyed(0, Purpose::Analysis, &[1, self.searches]);
+        self.tree.begin(Budget::plain(SIMULATIONS), random);
+        self.solo.search(&mut self.tree, game, self.evaluator.as_mut(), width, |_| true)?;
+        Ok(u64::from(self.tree.simulations()))
+    }
+}
+
+pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Result<(), BenchError> {
+    for (case, judge) in CASES {
+        let width = match judge {
+            Judge::Network { .. } if bench.network.is_none() => continue,
+            Judge::Network { width } => width,
+            Judge::Uniform(_) | Judge::Rollouts => 1,
+        };
+        let work = |worker: &mut Worker<G>| worker.search(&bench.game, width);
+        rows.add(case, "simulations/s", bench.measure.rate(1, &|| Worker::new(bench, judge), &work)?);
+    }
+    Ok(())
+}
