@@ -39,7 +39,8 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
     let depth = depth_to_count(game);
     let count = |_: &mut Worker| perft::perft(game, &start, depth);
     let play = |worker: &mut Worker| random_games(game, worker);
-    let cases: [(String, &str, &(dyn Fn(&mut Worker) -> u64 + Sync)); 2] =
+    type Work<'a> = &'a (dyn Fn(&mut Worker) -> u64 + Sync);
+    let cases: [(String, &str, Work<'_>); 2] =
         [("random games".to_owned(), "games/s", &play), (format!("perft {depth}"), "nodes/s", &count)];
     for (case, unit, work) in cases {
         let worker = || Ok(Worker { random: Stream::keyed(0, Purpose::Analysis, &[]), scratch: Vec::new() });
