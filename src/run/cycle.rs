@@ -277,7 +277,8 @@ impl<'a, G: Game> Cycle<'a, G> {
         let began = Instant::now();
         let file = self.dir.games(generation);
         let stats = PoolStats::default();
-        let mut hit_share = None;
+        // Also where the games are there already: what is recorded of a generation is the same however it came about.
+        let mut hit_share = (params.cache_megabytes > 0).then_some(0.0);
         if file.exists() {
             // The process ended between the publication of the games and that of the state.
             RecordWriter::discard_journal(&file)?;

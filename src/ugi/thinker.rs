@@ -116,16 +116,21 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
             None if limits.infinite || deadline.is_some() => u32::MAX,
             None => self.simulations,
         };
+        let is_network = matches!(self.player.seat, Seat::Search(_));
         let (began, mut told) = (Instant::now(), Instant::now());
         tree.begin(Budget::plain(simulations), random);
         let report = |tree: &Tree<G>| Info {
             time: Some(began.elapsed()),
             nodes: Some(u64::from(tree.simulations())),
-            value: tree.summary().map(|summary| summary.value.pov(summary.mover)),
+            // Before the first simulation all that a search without a network has is one random game.
+            value: tree
+                .summary()
+                .filter(|_| is_network || tree.simulations() > 0)
+                .map(|summary| summary.value.pov(summary.mover)),
             line: tree.principal_line(20),
             ..Info::default()
         };
-        let width = if matches!(self.player.seat, Seat::Search(_)) { width(simulations) } else { 1 };
+        let width = if is_network { width(simulations) } else { 1 };
         let searched = self.solo.search(&mut tree, game, evaluator.as_mut(), width, |tree| {
             if told.elapsed() >= INFO_EVERY {
                 told = Instant::now();
@@ -133,7 +138,7 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
             }
             !stop.load(Relaxed) && deadline.is_none_or(|deadline| Instant::now() < deadline)
         });
-        if matches!(self.player.seat, Seat::Search(_)) {
+        if is_network {
             self.evaluator = Some(evaluator);
         }
         searched.map_err(|error| error.to_string())?;
