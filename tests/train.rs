@@ -461,6 +461,21 @@ fn other_damaged_files_are_named_or_mended() {
 }
 
 #[test]
+fn a_lost_state_is_told_and_nothing_is_overwritten_and_a_lost_pointer_is_made_anew() {
+    let place = Place::after_one_generation();
+    let again = ["stop.iterations=2", "selfplay.games=20"];
+    let best = place.run().join("best");
+    let pointer = fs::read(&best).unwrap();
+    fs::remove_file(&best).unwrap();
+    place.train(&["stop.iterations=1", "selfplay.games=20"]).finish().expect(0);
+    assert_eq!(fs::read(&best).unwrap(), pointer);
+    fs::remove_file(place.run().join("state/run.state")).unwrap();
+    let network = fs::read(place.run().join("checkpoints/gen-000001.safetensors")).unwrap();
+    place.train(&again).finish().complains(1, &["no state/run.state", "restore"]);
+    assert_eq!(fs::read(place.run().join("checkpoints/gen-000001.safetensors")).unwrap(), network);
+}
+
+#[test]
 fn wrong_arguments_make_no_folder() {
     let place = Place::new();
     let config = place.config().display().to_string();

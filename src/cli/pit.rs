@@ -60,8 +60,14 @@ impl Pit {
         if self.games == 0 || self.games % 2 == 1 {
             return Err(usage("--games must be an even number above 0: every opening is played from both sides"));
         }
-        if self.threads == Some(0) {
-            return Err(usage("--threads must be at least 1"));
+        if self.games > 1_000_000 {
+            return Err(usage("--games must be at most 1000000"));
+        }
+        if self.threads.is_some_and(|threads| !(1..=4096).contains(&threads)) {
+            return Err(usage("--threads must be from 1 to 4096"));
+        }
+        if self.opening_plies.is_some_and(|plies| plies > 1000) {
+            return Err(usage("--opening-plies must be at most 1000"));
         }
         let sprt = self.sprt.as_deref().map(parse_sprt).transpose().map_err(Failure::Usage)?;
         let specs = [&self.a, &self.b].map(|text| PlayerSpec::parse(text).map_err(|e| Failure::Usage(e.to_string())));

@@ -128,6 +128,10 @@ impl<'a, G: Game> Cycle<'a, G> {
             pool: PoolParams { threads: 1, slots: 1 },
             began: Instant::now(),
         };
+        // A pointer that was lost is written anew from the state.
+        if cycle.state.mark > 0 && matches!(dir.read_pointer(Which::Best), Ok(None)) {
+            cycle.point(Which::Best, cycle.state.best)?;
+        }
         // A state older than the pointer names another generation; then the pointer is written anew in any case.
         if let Ok(Some(pointer)) = dir.read_pointer(Which::Best)
             && pointer.generation == cycle.state.best

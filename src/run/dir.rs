@@ -104,6 +104,28 @@ impl RunDir {
         Self { root: root.into() }
     }
 
+    /// Whether games have been played or networks trained here: what must not be taken for a new run.
+    ///
+    /// # Errors
+    /// When a folder cannot be read.
+    pub fn has_work(&self) -> Result<bool, DirError> {
+        let untrained = self.checkpoint(0);
+        for folder in ["checkpoints", "games"].map(|name| self.root.join(name)) {
+            let failed = |source| PublishError::reading(&folder, source);
+            if !folder.exists() {
+                continue;
+            }
+            for entry in fs::read_dir(&folder).map_err(failed)? {
+                let path = entry.map_err(failed)?.path();
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                if path != untrained && !publish::is_temporary(&name) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// The folder itself.
     pub fn root(&self) -> &Path {
         &self.root

@@ -30,6 +30,14 @@ pub enum SessionError {
         /// What differs: the run's value, then the new one.
         changes: Vec<Change>,
     },
+    /// The run has results but no state.
+    #[error(
+        "{folder} holds games or trained networks but no state/run.state, so it is not known where it stopped: restore          that file from a copy, or start a new run in another folder with --run"
+    )]
+    NoState {
+        /// The run's folder.
+        folder: String,
+    },
     /// The config stored in the run is damaged.
     #[error("{0}")]
     StoredConfig(ConfigErrors),
@@ -91,7 +99,11 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
             dir.create(&resolved_json(&config))?
         }
     };
-    let state = RunState::load(dir)?.unwrap_or_default();
+    let state = match RunState::load(dir)? {
+        Some(state) => state,
+        None if dir.has_work()? => return Err(SessionError::NoState { folder: dir.root().display().to_string() }),
+        None => RunState::default(),
+    };
     let (observers, gaps) = observers(dir, &state)?;
     notes.extend(gaps);
     let task = Task { config: &config, dir, state, observers, resolved, stop: stop.clone(), notes };

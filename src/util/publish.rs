@@ -44,7 +44,7 @@ pub enum PublishError {
         file: PathBuf,
     },
     /// The file is not what was written: cut short, altered, or of another kind.
-    #[error("{} is damaged: {what}; restore it from a copy or remove it", .file.display())]
+    #[error("{} is damaged: {what}; restore it from a copy", .file.display())]
     Damaged {
         /// The file.
         file: PathBuf,
