@@ -101,6 +101,13 @@ impl PlayerSpec {
         let (name, options) = split_options(text);
         let options = options.into_iter().flat_map(|options| options.split('@'));
         let options: Vec<(&str, &str)> = options.map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
+        let given = |name: &str| options.iter().filter(|(option, _)| *option == name).count();
+        if let Some((twice, _)) = options.iter().find(|(option, _)| given(option) > 1) {
+            return Err(fail(format!("`@{twice}` is given twice")));
+        }
+        if given("policy") > 0 && given("sims") > 0 {
+            return Err(fail("`@policy` is the network without search, `@sims` needs one: give either".to_owned()));
+        }
         let number = |option: &str, value: &str, low: f32, high: f32| -> Result<f32, PlayerError> {
             let parsed = value.parse().ok().filter(|number| (low..=high).contains(number));
             parsed.ok_or_else(|| fail(format!("`{option}` is {value:?}, allowed is {low} to {high}")))
@@ -213,6 +220,8 @@ mod tests {
             (".@sims=many", "expected a number"),
             (".@algorithm=x", "puct, gumbel"),
             (".@nonsense", "a network takes"),
+            (".@sims=3@sims=4", "given twice"),
+            (".@policy@sims=4", "give either"),
         ] {
             assert!(fault(text).contains(part), "{text}: {}", fault(text));
         }
