@@ -176,7 +176,7 @@ fn wrong_command_lines_and_damaged_documents_are_told_before_anything_is_measure
         (&["--only", "rulez"][..], &["rulez", "selfplay"][..]),
         (&["nogame"], &["nogame", "no file", "connect4"]),
         (&["no/such.json"], &["no/such.json"]),
-        (&["uttt", "--set", "network.blocks=0"], &["network.blocks"]),
+        (&["uttt", "--set", "network.blocks=-1"], &["network.blocks"]),
         (&["uttt", "--repeats", "0"], &["--repeats"]),
         (&["uttt", "--seconds", "-1"], &["--seconds"]),
     ] {

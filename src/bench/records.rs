@@ -17,17 +17,18 @@ const GAMES: u32 = 64;
 /// No search is larger, or games of some configs would take minutes.
 const MOST_SIMULATIONS: u32 = 100;
 
-/// The games of one generation as a run plays them, in order of their numbers.
+/// The games of one generation as a run plays them, in order of their numbers; counted in `stats`.
 pub(super) fn self_play<G: Game>(
     game: &G,
     params: &SelfPlayParams,
     search: &SearchParams,
     seed: u64,
     evaluators: Arc<dyn EvaluatorSource<G>>,
+    stats: &PoolStats,
 ) -> Result<Vec<GameRecord>, BenchError> {
     let records = Mutex::new(Vec::new());
     let generate = Generate { game, params, search, seed, generation: 0, evaluators };
-    generate.run(&HashSet::new(), &|| false, &PoolStats::default(), &|finished| {
+    generate.run(&HashSet::new(), &|| false, stats, &|finished| {
         records.lock().unwrap_or_else(PoisonError::into_inner).push(finished.record);
     })?;
     let mut records = records.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -45,7 +46,7 @@ pub(super) fn replay_window<G: Game>(bench: &Bench<'_, G>) -> Result<ReplayWindo
         fast_simulations: least(selfplay.fast_simulations),
         ..selfplay.clone()
     };
-    let records = self_play(&bench.game, &params, search, *seed, Arc::new(|| Uniform))?;
+    let records = self_play(&bench.game, &params, search, *seed, Arc::new(|| Uniform), &PoolStats::default())?;
     let mut window = ReplayWindow::new(replay.clone(), samples.clone());
     window.push(&bench.game, &records)?;
     Ok(window)

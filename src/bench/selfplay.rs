@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use super::records::self_play;
 use super::{Bench, BenchError, Figure, Measure, Rows, thread_counts};
+use crate::eval::Uniform;
 use crate::game::{Action, Game};
 use crate::play::{EvaluatorSource, Opening, PoolParams, PoolStats, Table, Tables, play_pool};
 use crate::run::config::RunConfig;
@@ -19,6 +21,9 @@ use crate::util::rng::{Purpose, Stream};
 /// Batches that each thread has evaluated before anything is measured: engines make code for a batch size when they
 /// first see it.
 const WARM_BATCHES: u64 = 4;
+
+/// Games that are played to their ends: as many as have together so many simulations for each move, within limits.
+const MOST_MOVE_SIMULATIONS: u32 = 6400;
 
 /// How often the pool is looked at while something is awaited.
 const LOOK: Duration = Duration::from_micros(500);
@@ -67,7 +72,6 @@ struct Seen {
     games: f64,
     moves: f64,
     simulations: f64,
-    played_simulations: f64,
     evaluations: f64,
     inferences: f64,
     batches: f64,
@@ -86,7 +90,6 @@ impl Seen {
             games: get(&stats.games),
             moves: get(&stats.moves),
             simulations: get(&stats.simulations),
-            played_simulations: get(&stats.played_simulations),
             evaluations: get(&stats.evaluations),
             inferences: get(&stats.inferences),
             batches: get(&stats.batches),
@@ -98,11 +101,32 @@ impl Seen {
     }
 }
 
+/// What a game takes, from games played to their ends with the uniform evaluator. In the time of a measurement many games
+/// together make few moves or none, and only those that end soonest are over.
+#[derive(Clone, Copy)]
+struct Takes {
+    simulations_per_move: f64,
+    moves_per_game: f64,
+}
+
+impl Takes {
+    fn of<G: Game>(bench: &Bench<'_, G>) -> Result<Self, BenchError> {
+        let RunConfig { selfplay, search, seed, .. } = bench.config;
+        let games = (MOST_MOVE_SIMULATIONS / selfplay.simulations).clamp(8, 64);
+        let params = SelfPlayParams { games, threads: None, ..selfplay.clone() };
+        let stats = PoolStats::default();
+        self_play(&bench.game, &params, search, *seed, Arc::new(|| Uniform), &stats)?;
+        let Seen { games, moves, simulations, .. } = Seen::now(&stats);
+        Ok(Self { simulations_per_move: share(simulations, moves), moves_per_game: share(moves, games) })
+    }
+}
+
 /// One repetition: what the pool did between two moments.
 struct Window {
     from: Seen,
     to: Seen,
     pool: PoolParams,
+    takes: Takes,
 }
 
 /// `part` of `whole`, 0 of nothing.
@@ -123,14 +147,12 @@ impl Window {
         share(self.change(of), self.seconds())
     }
 
-    /// Games that step together also move together, once in every `simulations` rounds, which may be seldomer than the
-    /// repetitions. So moves are simulations by the simulations that moves have taken since the pool began.
     fn moves_per_second(&self) -> f64 {
-        self.per_second(|seen| seen.simulations) * share(self.to.moves, self.to.played_simulations)
+        share(self.per_second(|seen| seen.simulations), self.takes.simulations_per_move)
     }
 
     fn games_per_second(&self) -> f64 {
-        self.moves_per_second() * share(self.to.games, self.to.moves)
+        share(self.moves_per_second(), self.takes.moves_per_game)
     }
 
     /// Percent of the workers' time.
@@ -185,6 +207,7 @@ fn watch<G: Game>(
     bench: &Bench<'_, G>,
     params: &SelfPlayParams,
     evaluators: Arc<dyn EvaluatorSource<G>>,
+    takes: Takes,
 ) -> Result<Vec<Window>, BenchError> {
     let RunConfig { search, seed, .. } = bench.config;
     let (game, pool) = (&bench.game, params.pool());
@@ -208,7 +231,7 @@ fn watch<G: Game>(
             let some = batches(1);
             wait_for(&playing, || from.at.elapsed() >= bench.measure.duration() && some());
             let to = Seen::now(&stats);
-            windows.push(Window { from, to, pool });
+            windows.push(Window { from, to, pool, takes });
             from = to;
         }
         over.store(true, Relaxed);
@@ -222,11 +245,12 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
     let own = &bench.config.selfplay;
     let megabytes =
         if own.cache_megabytes > 0 { own.cache_megabytes } else { SelfPlayParams::default().cache_megabytes };
+    let takes = Takes::of(bench)?;
     for (threads, on) in thread_counts() {
         for (cache_megabytes, cache) in [(0, "no cache"), (megabytes, "cache")] {
             let params = SelfPlayParams { threads: Some(threads as u32), cache_megabytes, ..own.clone() };
             let evaluators = Arc::new(NetSource::new(factory.clone(), cache_megabytes));
-            let windows = watch(bench, &params, evaluators)?;
+            let windows = watch(bench, &params, evaluators, takes)?;
             for (name, unit, reading) in READINGS {
                 // What this system cannot tell has no row.
                 if let Some(figure) = Figure::of(windows.iter().filter_map(reading)) {

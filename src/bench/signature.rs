@@ -14,6 +14,7 @@ use crate::data::GameRecord;
 use crate::eval::{EvalError, HashEval, KeyHasher};
 use crate::game::{Game, Outcome, WdlAbs};
 use crate::games::{self, GameVisitor};
+use crate::play::PoolStats;
 use crate::run::generate::SelfPlayParams;
 use crate::search::{Algorithm, Budget, RootNoise, SearchParams, SearchSummary, Solo, Tree};
 use crate::util::rng::{Purpose, Stream};
@@ -99,7 +100,8 @@ impl GameVisitor for Fixed {
             searches(&game, &self.params, width, &mut hasher)?;
         }
         let params = self_play_params(self.threads);
-        let records = self_play(&game, &params, &self.params, SEED, Arc::new(|| HashEval::new(SEED)))?;
+        let judge = Arc::new(|| HashEval::new(SEED));
+        let records = self_play(&game, &params, &self.params, SEED, judge, &PoolStats::default())?;
         records.iter().for_each(|record| write_record(record, &mut hasher));
         Ok(hasher.finish())
     }

@@ -60,8 +60,6 @@ pub struct PoolStats {
     pub moves: AtomicU64,
     /// Descents of search trees, counted as they are made.
     pub simulations: AtomicU64,
-    /// Those of them that belong to searches which have become moves.
-    pub played_simulations: AtomicU64,
     /// Positions sent to evaluators.
     pub evaluations: AtomicU64,
     /// Batches sent to evaluators.

@@ -126,9 +126,6 @@ impl<G: Game> Running<G> {
             }
         }
         *at.simulations += u64::from(own.simulations() - before);
-        if leaf.is_none() {
-            at.stats.played_simulations.fetch_add(u64::from(own.simulations()), Relaxed);
-        }
         leaf
     }
 
