@@ -178,7 +178,7 @@ fn wrong_command_lines_and_damaged_documents_are_told_before_anything_is_measure
         (&["no/such.json"], &["no/such.json"]),
         (&["uttt", "--set", "network.blocks=-1"], &["network.blocks"]),
         (&["uttt", "--repeats", "0"], &["--repeats"]),
-        (&["uttt", "--seconds", "-1"], &["--seconds"]),
+        (&["uttt", "--seconds=-1"], &["--seconds"]),
     ] {
         let done = run(["bench"].iter().chain(arguments));
         done.complains(2, parts);

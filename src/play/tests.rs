@@ -114,7 +114,7 @@ fn what_evaluators_did_is_counted_through_everything_around_them() {
     let mut player = self_player(Algorithm::Gumbel);
     let Seat::Search(seat) = &mut player.seat else { panic!("it searches") };
     seat.evaluators = Arc::new(evaluators);
-    let tables = Count { game: game.clone(), games: 10, next: AtomicUsize::new(0) };
+    let tables = Count { game, games: 10, next: AtomicUsize::new(0) };
     let stats = PoolStats::default();
     let pool = PoolParams { threads: 2, slots: 3 };
     play_pool(&game, &[player], &tables, pool, &|| false, &stats, &|_| {}).unwrap();
