@@ -1,16 +1,40 @@
 //! Networks on the encodings of real games: every engine against libtorch float32, and the evaluator.
 
-use sparring::eval::{Evaluations, Evaluator, Leaves};
-use sparring::game::{Game, PolicyShape};
+use sparring::eval::{Evaluations, Evaluator, Leaves, Rollout};
+use sparring::game::{Action, Game, PolicyShape};
 use sparring::games::{self, GameVisitor};
 use sparring::net::{
     Architecture, Checkpoint, CheckpointInfo, DeviceName, Engine, EngineChoice, InferenceFactory, NetEvaluator,
     NetSpec, Precision, Resnet, Weights, available,
 };
+use sparring::search::{Budget, Solo, Tree};
 use sparring::util::rng::Stream;
+
+/// Positions of self-play, with their legal moves: most moves are found by a small search.
+fn self_played<G: Game>(game: &G, count: usize) -> Leaves<G> {
+    collect(game, count, |game, state, legal, random| {
+        if random.unit() < 0.2 {
+            return legal[random.below(legal.len())];
+        }
+        let mut tree = Tree::ucb1(1.0, 100, state.clone());
+        tree.begin(Budget::plain(8), Stream::test(random.bits()));
+        let mut rollout = Rollout::new(Stream::test(random.bits()), 1);
+        Solo::default().search(&mut tree, game, &mut rollout, 1, |_| true).unwrap();
+        let summary = tree.summary().unwrap();
+        summary.moves[summary.best].action
+    })
+}
 
 /// Positions of random games, with their legal moves.
 fn positions<G: Game>(game: &G, count: usize) -> Leaves<G> {
+    collect(game, count, |_, _, legal, random| legal[random.below(legal.len())])
+}
+
+fn collect<G: Game>(
+    game: &G,
+    count: usize,
+    choose: impl Fn(&G, &G::State, &[Action], &mut Stream) -> Action,
+) -> Leaves<G> {
     let mut random = Stream::test(5);
     let (mut leaves, mut legal) = (Leaves::default(), Vec::new());
     while leaves.len() < count {
@@ -19,7 +43,8 @@ fn positions<G: Game>(game: &G, count: usize) -> Leaves<G> {
             legal.clear();
             game.legal(&state, &mut legal);
             leaves.push(&state, &legal);
-            game.play(&mut state, legal[random.below(legal.len())]);
+            let action = choose(game, &state, &legal, &mut random);
+            game.play(&mut state, action);
         }
     }
     leaves
@@ -48,14 +73,18 @@ fn best(priors: &[f32]) -> usize {
     (0..priors.len()).max_by(|&a, &b| priors[a].total_cmp(&priors[b])).unwrap()
 }
 
-struct Agreement;
+/// Every engine and precision against libtorch's float32.
+struct Agreement {
+    count: usize,
+    self_play: bool,
+}
 
 impl GameVisitor for Agreement {
     type Output = ();
 
     fn visit<G: Game>(self, game: G) {
-        let count = 400;
-        let leaves = positions(&game, count);
+        let count = self.count;
+        let leaves = if self.self_play { self_played(&game, count) } else { positions(&game, count) };
         let (spec, weights) = network(&game);
         let open = |engine, precision| {
             let choice = EngineChoice { engine, precision, device: DeviceName::Cpu };
@@ -106,7 +135,15 @@ impl GameVisitor for Agreement {
 #[test]
 fn engines_agree_on_positions_of_every_game() {
     for name in games::NAMES {
-        games::dispatch(name, Agreement).unwrap();
+        games::dispatch(name, Agreement { count: 400, self_play: false }).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "slow: 10,000 positions of each game through every engine"]
+fn engines_agree_on_ten_thousand_self_play_positions_of_every_game() {
+    for name in games::NAMES {
+        games::dispatch(name, Agreement { count: 10_000, self_play: true }).unwrap();
     }
 }
 

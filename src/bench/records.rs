@@ -7,9 +7,9 @@ use super::{Bench, BenchError};
 use crate::data::{GameRecord, ReplayWindow};
 use crate::eval::Uniform;
 use crate::game::Game;
-use crate::play::{EvaluatorSource, PoolStats};
+use crate::play::{EvaluatorSource, PoolParams, PoolStats};
 use crate::run::config::RunConfig;
-use crate::run::generate::{Generate, SelfPlayParams};
+use crate::run::generate::{Generate, SelfPlayParams, cores};
 use crate::search::SearchParams;
 
 /// Games played.
@@ -27,7 +27,9 @@ pub(super) fn self_play<G: Game>(
     stats: &PoolStats,
 ) -> Result<Vec<GameRecord>, BenchError> {
     let records = Mutex::new(Vec::new());
-    let generate = Generate { game, params, search, seed, generation: 0, evaluators };
+    let threads = params.threads.map_or_else(cores, |threads| threads as usize);
+    let pool = PoolParams { threads, slots: (params.games as usize / threads).max(1) };
+    let generate = Generate { game, params, search, seed, generation: 0, evaluators, pool };
     generate.run(&HashSet::new(), &|| false, stats, &|finished| {
         records.lock().unwrap_or_else(PoisonError::into_inner).push(finished.record);
     })?;

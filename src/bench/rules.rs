@@ -16,9 +16,6 @@ struct Worker {
     scratch: Vec<Action>,
 }
 
-/// One piece of work; returns how much that was.
-type Work<'a> = &'a (dyn Fn(&mut Worker) -> u64 + Sync);
-
 /// Random games of one thread.
 fn random_games<G: Game>(game: &G, worker: &mut Worker) -> u64 {
     for _ in 0..GAMES {
@@ -42,6 +39,7 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
     let depth = depth_to_count(game);
     let count = |_: &mut Worker| perft::perft(game, &start, depth);
     let play = |worker: &mut Worker| random_games(game, worker);
+    type Work<'a> = &'a (dyn Fn(&mut Worker) -> u64 + Sync);
     let cases: [(String, &str, Work<'_>); 2] =
         [("random games".to_owned(), "games/s", &play), (format!("perft {depth}"), "nodes/s", &count)];
     for (case, unit, work) in cases {

@@ -15,6 +15,7 @@ use crate::play::{EvaluatorSource, Opening, PoolParams, PoolStats, Table, Tables
 use crate::run::config::RunConfig;
 use crate::run::engine::NetSource;
 use crate::run::generate::SelfPlayParams;
+use crate::run::tune::tune;
 use crate::util::machine::cpu_seconds;
 use crate::util::rng::{Purpose, Stream};
 
@@ -206,11 +207,12 @@ fn wait_for<T>(pool: &std::thread::ScopedJoinHandle<'_, T>, done: impl Fn() -> b
 fn watch<G: Game>(
     bench: &Bench<'_, G>,
     params: &SelfPlayParams,
+    pool: PoolParams,
     evaluators: Arc<dyn EvaluatorSource<G>>,
     takes: Takes,
 ) -> Result<Vec<Window>, BenchError> {
     let RunConfig { search, seed, .. } = bench.config;
-    let (game, pool) = (&bench.game, params.pool());
+    let game = &bench.game;
     let under_way = (pool.threads * pool.slots) as u64;
     let tables = Endless { game, params, seed: *seed, next: AtomicU64::new(0), under_way };
     let players = [params.player(search, evaluators)];
@@ -249,8 +251,9 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
     for (threads, on) in thread_counts() {
         for (cache_megabytes, cache) in [(0, "no cache"), (megabytes, "cache")] {
             let params = SelfPlayParams { threads: Some(threads as u32), cache_megabytes, ..own.clone() };
-            let evaluators = Arc::new(NetSource::new(factory.clone(), cache_megabytes));
-            let windows = watch(bench, &params, evaluators, takes)?;
+            let view = own.view.mode(bench.config.seed, 0);
+            let evaluators = Arc::new(NetSource::new(factory.clone(), cache_megabytes).seen_through(view));
+            let windows = watch(bench, &params, tune(&params, factory)?.pool, evaluators, takes)?;
             for (name, unit, reading) in READINGS {
                 // What this system cannot tell has no row.
                 if let Some(figure) = Figure::of(windows.iter().filter_map(reading)) {

@@ -17,6 +17,29 @@ pub enum SymmetryMode {
         /// Different seeds choose differently.
         seed: u64,
     },
+    /// Through the symmetry that leads to the canonical form, the one whose [`Game::key`] has the smallest hash:
+    /// positions that are symmetric to each other are all seen as the same one, and a cache behind this
+    /// answers them alike, whichever came first. It maps each position through every symmetry, so it is for games
+    /// with few.
+    Canonical,
+}
+
+impl SymmetryMode {
+    /// The symmetry that `state` is seen through.
+    fn choose<G: Game>(self, game: &G, state: &G::State) -> usize {
+        let count = game.symmetry_count();
+        match self {
+            Self::None => 0,
+            Self::Hashed { seed } => {
+                let bits = mix(key_hash(&game.key(state)) ^ mix(seed));
+                ((u128::from(bits) * count as u128) >> 64) as usize
+            }
+            Self::Canonical => {
+                let hash = |&symmetry: &usize| key_hash(&game.key(&game.map_state(state, symmetry)));
+                (0..count).min_by_key(hash).expect("the identity is a symmetry")
+            }
+        }
+    }
 }
 
 /// Evaluates each position through a symmetry and maps the priors back.
@@ -50,19 +73,14 @@ impl<G: Game, E> Symmetrized<G, E> {
 
 impl<G: Game, E: Evaluator<G>> Evaluator<G> for Symmetrized<G, E> {
     fn evaluate(&mut self, game: &G, leaves: &Leaves<G>, out: &mut Evaluations) -> Result<(), EvalError> {
-        let SymmetryMode::Hashed { seed } = self.mode else {
-            return self.inner.evaluate(game, leaves, out);
-        };
-        let count = game.symmetry_count();
-        if count <= 1 {
+        if self.mode == SymmetryMode::None || game.symmetry_count() <= 1 {
             return self.inner.evaluate(game, leaves, out);
         }
         self.leaves.clear();
         self.chosen.clear();
         for index in 0..leaves.len() {
             let state = leaves.state(index);
-            let bits = mix(key_hash(&game.key(state)) ^ mix(seed));
-            let symmetry = ((u128::from(bits) * count as u128) >> 64) as usize;
+            let symmetry = self.mode.choose(game, state);
             self.chosen.push(symmetry);
             if symmetry == 0 {
                 self.leaves.push(state, leaves.legal(index));
@@ -104,7 +122,7 @@ impl<G: Game, E: Evaluator<G>> Evaluator<G> for Symmetrized<G, E> {
 mod tests {
     use super::super::testgame::Pairs;
     use super::super::testleaves::{leaves_of, random_states};
-    use super::super::{HashEval, WdlPov};
+    use super::super::{Cached, EvalCache, HashEval, WdlPov};
     use super::*;
 
     /// Judges a move by what the board looks like after it, counted so that no symmetry can change it:
@@ -150,11 +168,37 @@ mod tests {
     }
 
     #[test]
+    fn symmetric_positions_have_one_canonical_form() {
+        let game = Pairs;
+        let cache = std::sync::Arc::new(EvalCache::new(1 << 20));
+        let mut through = Symmetrized::new(Cached::new(HashEval::new(1), cache.clone()), SymmetryMode::Canonical);
+        let mut seen = Evaluations::default();
+        for state in random_states(&game, 9, 50) {
+            let images: Vec<_> = (0..8).map(|symmetry| game.map_state(&state, symmetry)).collect();
+            let forms: Vec<_> = images
+                .iter()
+                .map(|image| game.map_state(image, SymmetryMode::Canonical.choose(&game, image)))
+                .collect();
+            assert!(forms.iter().all(|form| *form == forms[0]), "{forms:?}");
+            let before = cache.stats().misses;
+            for image in images {
+                through.evaluate(&game, &leaves_of(&game, &[image]), &mut seen).unwrap();
+            }
+            assert!(cache.stats().misses <= before + 1, "eight images, one evaluation");
+        }
+    }
+
+    #[test]
     fn the_answer_is_that_of_the_mapped_position() {
+        the_answer_is_mapped_back(SymmetryMode::Hashed { seed: 3 });
+        the_answer_is_mapped_back(SymmetryMode::Canonical);
+    }
+
+    fn the_answer_is_mapped_back(mode: SymmetryMode) {
         let game = Pairs;
         let states = random_states(&game, 8, 50);
         let leaves = leaves_of(&game, &states);
-        let mut through = Symmetrized::new(HashEval::new(1), SymmetryMode::Hashed { seed: 3 });
+        let mut through = Symmetrized::new(HashEval::new(1), mode);
         let mut seen = Evaluations::default();
         through.evaluate(&game, &leaves, &mut seen).unwrap();
         for (index, state) in states.iter().enumerate() {

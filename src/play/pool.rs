@@ -77,7 +77,7 @@ pub struct PoolStats {
 }
 
 /// How a pool works.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolParams {
     /// Worker threads.
     pub threads: usize,

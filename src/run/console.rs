@@ -222,7 +222,7 @@ fn self_play(summary: &SelfPlay) -> String {
             text += &format!(", {} {what}", percent(share));
         }
     }
-    if summary.games > 1 && summary.distinct_share < 1.0 {
+    if summary.games > 1 && summary.distinct_share < 0.995 {
         text += &format!(", only {} distinct", percent(summary.distinct_share));
     }
     text

@@ -22,7 +22,9 @@ use super::report::{gate_event, self_play, speed_note};
 use super::sample;
 use super::state::{RunState, Stage};
 use super::stop::{Done, StopFlag};
+use super::tune::tune;
 use crate::data::{GameRecord, Origin, RecordFileError, RecordWriter, ReplayError, ReplayWindow, Sampler};
+use crate::eval::SymmetryMode;
 use crate::game::{Game, full_name};
 use crate::net::{
     Checkpoint, CheckpointError, CheckpointInfo, GameMismatch, InferenceFactory, NetSpec, OpenError, Resolved, Weights,
@@ -87,6 +89,8 @@ pub struct Cycle<'a, G: Game> {
     state: RunState,
     window: ReplayWindow,
     trainer: Option<Trainer>,
+    /// How games are played here, measured when the work begins.
+    pool: PoolParams,
     began: Instant,
     hours_before: f64,
 }
@@ -121,6 +125,7 @@ impl<'a, G: Game> Cycle<'a, G> {
             observers: Mutex::new(observers),
             state,
             trainer: None,
+            pool: PoolParams { threads: 1, slots: 1 },
             began: Instant::now(),
         };
         // A state older than the pointer names another generation; then the pointer is written anew in any case.
@@ -179,6 +184,7 @@ impl<'a, G: Game> Cycle<'a, G> {
             self.publish_untrained()?;
             self.save()?;
         }
+        self.tune()?;
         loop {
             match self.state.stage {
                 Stage::Generate => {
@@ -206,6 +212,15 @@ impl<'a, G: Game> Cycle<'a, G> {
             hours: self.hours(),
             elo: elo(&self.state.meetings, Rated::Generation(self.state.best)).map(|elo| elo.value),
         }
+    }
+
+    /// Finds out how this machine plays best with the network at hand.
+    fn tune(&mut self) -> Result<(), RunError> {
+        let weights = self.checkpoint(self.state.best)?.weights;
+        let factory = InferenceFactory::open_with(&self.spec, &weights, self.resolved.clone())?;
+        let tuning = tune(&self.config.selfplay, &factory)?;
+        self.pool = tuning.pool;
+        tuning.reasons.into_iter().try_for_each(|reason| Ok(self.tell(&Event::Notice(reason))?))
     }
 
     /// Publishes the state after everything that it names.
@@ -249,10 +264,10 @@ impl<'a, G: Game> Cycle<'a, G> {
         Ok(checkpoint)
     }
 
-    fn source(&self, generation: u32, cache_megabytes: u32) -> Result<Arc<NetSource<G>>, RunError> {
+    fn source(&self, generation: u32, cache_megabytes: u32, view: SymmetryMode) -> Result<Arc<NetSource<G>>, RunError> {
         let checkpoint = self.checkpoint(generation)?;
         let factory = InferenceFactory::open_with(&self.spec, &checkpoint.weights, self.resolved.clone())?;
-        Ok(Arc::new(NetSource::new(Arc::new(factory), cache_megabytes)))
+        Ok(Arc::new(NetSource::new(Arc::new(factory), cache_megabytes).seen_through(view)))
     }
 
     /// Plays the games of the generation that are missing.
@@ -262,7 +277,8 @@ impl<'a, G: Game> Cycle<'a, G> {
         let began = Instant::now();
         let file = self.dir.games(generation);
         let stats = PoolStats::default();
-        let mut hit_share = None;
+        // Also where the games are there already: what is recorded of a generation is the same however it came about.
+        let mut hit_share = (params.cache_megabytes > 0).then_some(0.0);
         if file.exists() {
             // The process ended between the publication of the games and that of the state.
             RecordWriter::discard_journal(&file)?;
@@ -284,7 +300,8 @@ impl<'a, G: Game> Cycle<'a, G> {
                 done: done.len() as u64,
                 total: u64::from(params.games),
             })?;
-            let source = self.source(self.state.best, params.cache_megabytes)?;
+            let view = params.view.mode(self.config.seed, generation);
+            let source = self.source(self.state.best, params.cache_megabytes, view)?;
             let task = Generate {
                 game: &self.game,
                 params,
@@ -292,6 +309,7 @@ impl<'a, G: Game> Cycle<'a, G> {
                 seed: self.config.seed,
                 generation,
                 evaluators: source.clone(),
+                pool: self.pool,
             };
             let journal = Mutex::new(Journal::new(opened.writer));
             let (stop, observers) = (&self.stop, &self.observers);
@@ -316,7 +334,7 @@ impl<'a, G: Game> Cycle<'a, G> {
         let fresh = self.window.total_positions() - positions_before;
         let counted = self.state.window_totals.last().copied().unwrap_or(0);
         let total = counted + (self.window.total_steps() - steps_before);
-        self.tell(&Event::SelfPlay(self_play(&records, generation, &stats, hit_share, params.pool(), began)))?;
+        self.tell(&Event::SelfPlay(self_play(&records, generation, &stats, hit_share, self.pool, began)))?;
         let window = self.window.stats();
         self.tell(&Event::Replay(Replay {
             generation,
@@ -424,7 +442,7 @@ impl<'a, G: Game> Cycle<'a, G> {
 
     fn gate_player(&self, generation: u32) -> Result<Player<G>, RunError> {
         let seat = SearchSeat {
-            evaluators: self.source(generation, self.config.selfplay.cache_megabytes / 4)?,
+            evaluators: self.source(generation, self.config.selfplay.cache_megabytes / 4, SymmetryMode::None)?,
             search: self.config.search.clone(),
             simulations: self.config.gate.simulations,
             temperature: Temperature::GREEDY,
@@ -448,10 +466,7 @@ impl<'a, G: Game> Cycle<'a, G> {
         let failure = Mutex::new(None);
         let phase = Phase::Gate;
         self.tell(&Event::PhaseStarted { phase, generation: self.state.generation, done: 0, total: u64::from(games) })?;
-        let pool = PoolParams {
-            slots: (games as usize / self.config.selfplay.pool().threads).clamp(1, 64),
-            ..self.config.selfplay.pool()
-        };
+        let pool = PoolParams { slots: (games as usize / self.pool.threads).clamp(1, 64), ..self.pool };
         let sprt = sprt.then(|| gate.sprt());
         let (stop, observers) = (&self.stop, &self.observers);
         let report = gate.play(&self.game, players, games, sprt, seed, pool, &|| stop.is_set(), &|tally| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::eval::{Cached, EvalCache, EvalError, Evaluator};
+use crate::eval::{Cached, EvalCache, EvalError, Evaluator, Symmetrized, SymmetryMode};
 use crate::game::Game;
 use crate::net::{InferenceFactory, NetEvaluator};
 use crate::play::EvaluatorSource;
@@ -12,13 +12,20 @@ use crate::play::EvaluatorSource;
 pub struct NetSource<G: Game> {
     factory: Arc<InferenceFactory>,
     cache: Option<Arc<EvalCache<G::Key>>>,
+    symmetry: SymmetryMode,
 }
 
 impl<G: Game> NetSource<G> {
     /// Evaluators of `factory` with a cache of this many MiB, 0 for none.
     pub fn new(factory: Arc<InferenceFactory>, cache_megabytes: u32) -> Self {
         let cache = (cache_megabytes > 0).then(|| Arc::new(EvalCache::new((cache_megabytes as usize) << 20)));
-        Self { factory, cache }
+        Self { factory, cache, symmetry: SymmetryMode::None }
+    }
+
+    /// Shows positions to the network through symmetries. The canonical form is made before the cache is asked, so
+    /// that symmetric positions share an entry.
+    pub fn seen_through(self, symmetry: SymmetryMode) -> Self {
+        Self { symmetry, ..self }
     }
 
     /// Share of evaluations that were answered from the cache; `None` without a cache.
@@ -30,9 +37,13 @@ impl<G: Game> NetSource<G> {
 impl<G: Game> EvaluatorSource<G> for NetSource<G> {
     fn worker(&self) -> Result<Box<dyn Evaluator<G>>, EvalError> {
         let network = NetEvaluator::new(&self.factory).map_err(|error| EvalError(error.to_string()))?;
-        Ok(match &self.cache {
+        let known: Box<dyn Evaluator<G>> = match &self.cache {
             Some(cache) => Box::new(Cached::new(network, cache.clone())),
             None => Box::new(network),
+        };
+        Ok(match self.symmetry {
+            SymmetryMode::None => known,
+            mode => Box::new(Symmetrized::new(known, mode)),
         })
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::eval::SymmetryMode;
 use crate::game::Game;
 use crate::play::{
     EvaluatorSource, FastMoves, Finished, Opening, Player, PoolError, PoolParams, PoolStats, SearchSeat, Seat, Table,
@@ -14,6 +15,35 @@ use crate::play::{
 };
 use crate::search::{RootNoise, SearchParams};
 use crate::util::rng::{Purpose, Stream};
+
+/// How the network sees the positions of self-play.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    /// As they are.
+    #[default]
+    AsIs,
+    /// Each through a symmetry of the game that its content and the generation choose, so that the network's one-sided
+    /// habits even out.
+    Random,
+    /// Each in its canonical form, so that symmetric positions share an evaluation. Worth it for games with few
+    /// symmetries that return to symmetric positions.
+    Canonical,
+}
+
+impl View {
+    /// The symmetry that evaluators apply in `generation` of a run with this seed.
+    pub fn mode(self, seed: u64, generation: u32) -> SymmetryMode {
+        match self {
+            Self::AsIs => SymmetryMode::None,
+            Self::Random => {
+                let indices = [u64::from(generation)];
+                SymmetryMode::Hashed { seed: Stream::keyed(seed, Purpose::Symmetry, &indices).bits() }
+            }
+            Self::Canonical => SymmetryMode::Canonical,
+        }
+    }
+}
 
 /// Self-play: how many games a generation has and how they are played.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,15 +82,17 @@ pub struct SelfPlayParams {
     /// Random moves of such a game: uniformly between 1 and this.
     #[schemars(range(min = 1, max = 1000))]
     pub opening_plies: u32,
-    /// Worker threads; null takes all cores.
+    /// Worker threads; null takes as many cores as a short measurement finds useful.
     #[schemars(range(min = 1, max = 4096))]
     pub threads: Option<u32>,
-    /// Games that each worker plays at once, which is its largest batch; null chooses by the size of a generation.
+    /// Games that each worker plays at once, which is its largest batch; null takes what a short measurement finds best.
     #[schemars(range(min = 1, max = 65_536))]
     pub parallel_games: Option<u32>,
     /// Memory for evaluations of positions met before, shared by all games of a generation; 0 for none.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-unit" = "MiB"))]
     pub cache_megabytes: u32,
+    /// How the network sees positions.
+    pub view: View,
 }
 
 impl Default for SelfPlayParams {
@@ -80,20 +112,12 @@ impl Default for SelfPlayParams {
             threads: None,
             parallel_games: None,
             cache_megabytes: 256,
+            view: View::AsIs,
         }
     }
 }
 
 impl SelfPlayParams {
-    /// Threads and games at once, `auto` resolved. Few games make small batches, so that the last ones of a
-    /// generation do not run alone for long.
-    pub fn pool(&self) -> PoolParams {
-        let threads = self.threads.map_or_else(cores, |threads| threads as usize);
-        let slots =
-            self.parallel_games.map_or((self.games as usize / (threads * 4)).clamp(1, 128), |slots| slots as usize);
-        PoolParams { threads, slots }
-    }
-
     /// The one player of self-play.
     pub fn player<G: Game>(&self, search: &SearchParams, evaluators: Arc<dyn EvaluatorSource<G>>) -> Player<G> {
         let noise = RootNoise { fraction: self.noise_fraction, concentration: self.noise_concentration };
@@ -160,6 +184,8 @@ pub struct Generate<'a, G: Game> {
     pub generation: u32,
     /// Evaluators of the best network.
     pub evaluators: Arc<dyn EvaluatorSource<G>>,
+    /// Threads, and games that each plays at once.
+    pub pool: PoolParams,
 }
 
 impl<G: Game> Generate<'_, G> {
@@ -186,7 +212,7 @@ impl<G: Game> Generate<'_, G> {
             generation: self.generation,
         };
         let players = [self.params.player(self.search, self.evaluators.clone())];
-        play_pool(self.game, &players, &tables, self.params.pool(), stop, stats, &|mut game| {
+        play_pool(self.game, &players, &tables, self.pool, stop, stats, &|mut game| {
             game.record.seed = self.seed;
             game.record.generation = self.generation;
             finished(game);

@@ -23,3 +23,4 @@ pub mod state;
 pub mod stop;
 pub mod strict;
 pub mod tensorboard;
+pub mod tune;

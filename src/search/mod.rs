@@ -1,13 +1,14 @@
 //! Monte Carlo tree search: one tree for self-play, matches and analysis.
 //!
 //! A [`Tree`] gathers leaves and takes their evaluations. Many trees share one batch in the pool of games of
-//! `play`; [`Solo`] searches one tree with several leaves in flight.
+//! `play`; [`Solo`] searches one tree with several leaves in flight, evaluated on several threads by [`Spread`].
 
 mod halving;
 mod node;
 mod params;
 mod select;
 mod solo;
+mod spread;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -15,5 +16,6 @@ mod tree;
 
 pub use params::{Algorithm, RootNoise, SearchParams};
 pub use solo::Solo;
+pub use spread::Spread;
 pub use summary::{MoveSummary, SearchSummary};
 pub use tree::{Budget, Gathered, Ticket, Tree, TreeMemory};

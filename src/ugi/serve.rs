@@ -109,6 +109,9 @@ impl<'scope, G: Game, W: Write + Send> Session<'scope, '_, G, W> {
         loop {
             line.clear();
             (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+            if line.is_empty() {
+                self.finish_script();
+            }
             if line.is_empty() || self.output.has_failed() {
                 return Ok(());
             }
@@ -275,6 +278,17 @@ impl<'scope, G: Game, W: Write + Send> Session<'scope, '_, G, W> {
         let seen = Arc::clone(&stop);
         let thread = self.scope.spawn(move || work(&seen));
         self.running = Some(Running { thread, stop, infinite });
+    }
+
+    /// At the end of the input: lets a search with limits come to its end, as long as somebody hears its answer.
+    fn finish_script(&mut self) {
+        while let Some(running) = &self.running
+            && !running.infinite
+            && !running.thread.is_finished()
+            && !self.output.has_failed()
+        {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
     }
 
     /// Waits for the search under way, if there is one; ends it first with `at_once` or when it is infinite.

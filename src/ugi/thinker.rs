@@ -7,14 +7,21 @@ use super::{Info, Limits, OptionKind, Position, Thinker, UgiOption};
 use crate::eval::{Evaluator, Rollout};
 use crate::game::{Action, Game};
 use crate::play::{Player, Seat};
-use crate::search::{Algorithm, Budget, Solo, Tree};
+use crate::run::generate::cores;
+use crate::search::{Algorithm, Budget, Solo, Spread, Tree};
 use crate::util::rng::{Purpose, Stream};
 
 /// Between two info lines.
 const INFO_EVERY: Duration = Duration::from_millis(500);
 
-/// Leaves in flight while a network searches one position.
-const WIDTH: usize = 8;
+/// Leaves in flight while a network searches one position, whatever the threads, so that these change nothing but the time.
+/// A small search has fewer: each of its leaves should know what the others found.
+fn width(simulations: u32) -> usize {
+    (simulations as usize / 16).clamp(1, 16)
+}
+
+/// The most that the option `Simulations` takes.
+const MOST_SIMULATIONS: i64 = 100_000_000;
 
 /// Nodes of a tree whose search is limited by time alone.
 const MAX_NODES: u32 = 20_000_000;
@@ -24,6 +31,8 @@ pub struct SeatThinker<G: Game> {
     player: Player<G>,
     /// Simulations where `go` gives no limit.
     simulations: u32,
+    /// Threads that evaluate for a network.
+    threads: usize,
     evaluator: Option<Box<dyn Evaluator<G>>>,
     solo: Solo<G>,
     /// The tree of the last search, with the start and the moves that led to its root.
@@ -39,7 +48,8 @@ impl<G: Game> SeatThinker<G> {
             Seat::Mcts { simulations, .. } => *simulations,
             Seat::Mover(_) => 0,
         };
-        Self { player, simulations, evaluator: None, solo: Solo::default(), kept: None, searches: 0 }
+        let threads = cores();
+        Self { player, simulations, threads, evaluator: None, solo: Solo::default(), kept: None, searches: 0 }
     }
 
     /// The tree for `position`: that of the last search, moved on, where the game simply went on from there.
@@ -88,12 +98,15 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
         if let Seat::Mover(new) = &self.player.seat {
             return new().choose(game, position.state, random);
         }
-        let (mut evaluator, width) = match (&self.player.seat, self.evaluator.take()) {
-            (Seat::Search(_), Some(open)) => (open, WIDTH),
-            (Seat::Search(seat), None) => (seat.evaluators.worker().map_err(|error| error.to_string())?, WIDTH),
+        let mut evaluator = match (&self.player.seat, self.evaluator.take()) {
+            (Seat::Search(_), Some(open)) => open,
+            (Seat::Search(seat), None) => {
+                let workers = (0..self.threads).map(|_| seat.evaluators.worker()).collect::<Result<_, _>>();
+                Box::new(workers.and_then(Spread::new).map_err(|error| error.to_string())?)
+            }
             _ => {
                 let stream = Stream::keyed(random.bits(), Purpose::Analysis, &[]);
-                (Box::new(Rollout::new(stream, 1)) as Box<dyn Evaluator<G>>, 1)
+                Box::new(Rollout::new(stream, 1)) as Box<dyn Evaluator<G>>
             }
         };
         let mut tree = self.tree(game, position);
@@ -103,16 +116,21 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
             None if limits.infinite || deadline.is_some() => u32::MAX,
             None => self.simulations,
         };
+        let is_network = matches!(self.player.seat, Seat::Search(_));
         let (began, mut told) = (Instant::now(), Instant::now());
         tree.begin(Budget::plain(simulations), random);
         let report = |tree: &Tree<G>| Info {
             time: Some(began.elapsed()),
             nodes: Some(u64::from(tree.simulations())),
-            value: tree.summary().map(|summary| summary.value.pov(summary.mover)),
+            // Before the first simulation all that a search without a network has is one random game.
+            value: tree
+                .summary()
+                .filter(|_| is_network || tree.simulations() > 0)
+                .map(|summary| summary.value.pov(summary.mover)),
             line: tree.principal_line(20),
             ..Info::default()
         };
-        let width = width.min(simulations as usize).max(1);
+        let width = if is_network { width(simulations) } else { 1 };
         let searched = self.solo.search(&mut tree, game, evaluator.as_mut(), width, |tree| {
             if told.elapsed() >= INFO_EVERY {
                 told = Instant::now();
@@ -120,7 +138,7 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
             }
             !stop.load(Relaxed) && deadline.is_none_or(|deadline| Instant::now() < deadline)
         });
-        if matches!(self.player.seat, Seat::Search(_)) {
+        if is_network {
             self.evaluator = Some(evaluator);
         }
         searched.map_err(|error| error.to_string())?;
@@ -135,19 +153,28 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
     }
 
     fn options(&self) -> Vec<UgiOption> {
-        if matches!(self.player.seat, Seat::Mover(_)) {
-            return Vec::new();
+        let spin = |name: &str, default: i64, min, max| UgiOption {
+            name: name.to_owned(),
+            kind: OptionKind::Spin { default, min, max },
+        };
+        let simulations = |least| spin("Simulations", self.simulations.into(), least, MOST_SIMULATIONS);
+        match &self.player.seat {
+            Seat::Mover(_) => Vec::new(),
+            Seat::Mcts { .. } => vec![simulations(1)],
+            Seat::Search(_) => vec![simulations(0), spin("Threads", self.threads as i64, 1, cores() as i64)],
         }
-        let kind = OptionKind::Spin { default: i64::from(self.simulations), min: 1, max: 100_000_000 };
-        vec![UgiOption { name: "Simulations".to_owned(), kind }]
     }
 
     fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
-        if name != "Simulations" || self.options().is_empty() {
-            return Err(format!("no option {name:?}"));
+        let number = || value.parse::<u32>().map_err(|_| format!("{name} {value:?}: expected a number"));
+        match name {
+            "Simulations" => self.simulations = number()?,
+            "Threads" => {
+                self.threads = number()? as usize;
+                self.evaluator = None;
+            }
+            _ => return Err(format!("no option {name:?}")),
         }
-        let allowed = value.parse().ok().filter(|count| (1..=100_000_000).contains(count));
-        self.simulations = allowed.ok_or_else(|| format!("Simulations {value:?}: expected 1 to 100000000"))?;
         Ok(())
     }
 }

@@ -26,6 +26,8 @@ pub enum Purpose {
     Analysis = 6,
     /// Tests.
     Test = 7,
+    /// Symmetries through which evaluators see positions: indices are (generation).
+    Symmetry = 8,
 }
 
 /// A random stream (xoshiro256++ seeded through SplitMix64).

@@ -37,6 +37,8 @@ pub use problem::{At, ConfigErrors, Findings, Problem};
 use shape::{Kind, Shape};
 use tree::Node;
 
+use crate::util::publish::read_bounded;
+
 type Preset<'a> = Box<dyn Fn(&Json) -> Option<Json> + 'a>;
 type CheckGiven<'a> = Box<dyn Fn(&Json, &mut Findings) + 'a>;
 type Check<'a, T> = Box<dyn Fn(&T, &mut Findings) + 'a>;
@@ -113,7 +115,7 @@ impl<'a, T: DeserializeOwned + JsonSchema> Reader<'a, T> {
         if size.len() > MAX_BYTES {
             return Err(fail(format!("is larger than {MAX_BYTES} bytes, which no config is")));
         }
-        let bytes = std::fs::read(path).map_err(|e| fail(format!("cannot be read: {e}")))?;
+        let bytes = read_bounded(path, MAX_BYTES).map_err(|e| fail(format!("cannot be read: {e}")))?;
         let text = String::from_utf8(bytes)
             .map_err(|e| fail(format!("is no UTF-8 text (byte {})", e.utf8_error().valid_up_to())))?;
         self.read_text(&name, &text, sets)

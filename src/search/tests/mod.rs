@@ -6,6 +6,7 @@ mod golden;
 mod noise;
 mod reference;
 mod solving;
+mod spread;
 
 use super::*;
 use crate::eval::{Evaluations, Evaluator, Leaves};

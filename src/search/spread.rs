@@ -1,0 +1,75 @@
+//! One batch of evaluations on several threads, for the search of a single position.
+
+use rayon::prelude::*;
+
+use crate::eval::{EvalError, Evaluations, Evaluator, Leaves};
+use crate::game::Game;
+
+/// Deals the positions of a batch to several evaluators, each on a thread of its own.
+///
+/// Where many games are played, every thread plays its own; where there is one position only, its tree is searched
+/// by one thread, and the evaluations, which take most of the time, are spread. An evaluator's answer for a position
+/// does not depend on its batch, so the search finds the same whatever the number of threads.
+pub struct Spread<G: Game, E> {
+    shares: Vec<Share<G, E>>,
+    pool: rayon::ThreadPool,
+}
+
+/// What one thread works with.
+struct Share<G: Game, E> {
+    evaluator: E,
+    leaves: Leaves<G>,
+    answers: Evaluations,
+}
+
+impl<G: Game, E: Evaluator<G>> Spread<G, E> {
+    /// Spreads over `evaluators`, which answer alike: workers of one network.
+    ///
+    /// # Errors
+    /// When the system gives no threads, or there is no evaluator.
+    pub fn new(evaluators: Vec<E>) -> Result<Self, EvalError> {
+        if evaluators.is_empty() {
+            return Err(EvalError("a search needs at least one thread".to_owned()));
+        }
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(evaluators.len())
+            .thread_name(|index| format!("evaluate-{index}"))
+            .build()
+            .map_err(|error| EvalError(format!("no threads to evaluate on: {error}")))?;
+        let share = |evaluator| Share { evaluator, leaves: Leaves::default(), answers: Evaluations::default() };
+        Ok(Self { shares: evaluators.into_iter().map(share).collect(), pool })
+    }
+
+    /// The number of threads.
+    pub fn threads(&self) -> usize {
+        self.shares.len()
+    }
+}
+
+impl<G: Game, E: Evaluator<G>> Evaluator<G> for Spread<G, E> {
+    fn evaluate(&mut self, game: &G, leaves: &Leaves<G>, out: &mut Evaluations) -> Result<(), EvalError> {
+        let (shares, total) = (self.shares.len(), leaves.len());
+        if shares == 1 || total <= 1 {
+            return self.shares[0].evaluator.evaluate(game, leaves, out);
+        }
+        let rows = |share: usize| share * total / shares..(share + 1) * total / shares;
+        self.pool.install(|| {
+            self.shares.par_iter_mut().enumerate().try_for_each(|(index, share)| {
+                share.leaves.clear();
+                rows(index).for_each(|row| share.leaves.push(leaves.state(row), leaves.legal(row)));
+                if share.leaves.is_empty() {
+                    return Ok(());
+                }
+                share.evaluator.evaluate(game, &share.leaves, &mut share.answers)
+            })
+        })?;
+        out.reset(leaves);
+        for (index, share) in self.shares.iter().enumerate() {
+            for (from, row) in rows(index).enumerate() {
+                out.values[row] = share.answers.values[from];
+                out.priors[leaves.span(row)].copy_from_slice(&share.answers.priors[share.leaves.span(from)]);
+            }
+        }
+        Ok(())
+    }
+}
