@@ -1,10 +1,11 @@
-//! Searches of the start position on one thread.
+//! Searches of the start position: trees are searched on one thread, a network may answer on all.
 
 use super::{Bench, BenchError, Rows};
 use crate::eval::{Evaluator, Rollout, Uniform};
 use crate::game::Game;
 use crate::net::NetEvaluator;
-use crate::search::{Algorithm, Budget, SearchParams, Solo, Tree};
+use crate::run::generate::cores;
+use crate::search::{Algorithm, Budget, SearchParams, Solo, Spread, Tree};
 use crate::util::rng::{Purpose, Stream};
 
 /// Simulations of one search.
@@ -20,17 +21,18 @@ enum Judge {
     Uniform(Algorithm),
     /// By one random game: the player `mcts`.
     Rollouts,
-    /// By the network, with this many leaves in flight, by the config's algorithm.
-    Network { width: usize },
+    /// By the network, with this many leaves in flight, by the config's algorithm; on one thread, or all.
+    Network { width: usize, all_threads: bool },
 }
 
 /// The rows.
-const CASES: [(&str, Judge); 5] = [
+const CASES: [(&str, Judge); 6] = [
     ("uniform evaluator, puct", Judge::Uniform(Algorithm::Puct)),
     ("uniform evaluator, gumbel", Judge::Uniform(Algorithm::Gumbel)),
     ("random rollouts, ucb1", Judge::Rollouts),
-    ("network, 1 leaf in flight", Judge::Network { width: 1 }),
-    ("network, 16 leaves in flight", Judge::Network { width: WIDTH }),
+    ("network, 1 leaf in flight", Judge::Network { width: 1, all_threads: false }),
+    ("network, 16 leaves in flight", Judge::Network { width: WIDTH, all_threads: false }),
+    ("network, 16 leaves in flight, all threads", Judge::Network { width: WIDTH, all_threads: true }),
 ];
 
 /// What a thread works with.
@@ -53,8 +55,11 @@ impl<G: Game> Worker<G> {
                 let random = Stream::keyed(0, Purpose::Analysis, &[0]);
                 (Tree::ucb1(1.0, SIMULATIONS + 2, start), Box::new(Rollout::new(random, 1)))
             }
-            Judge::Network { .. } => {
-                (Tree::new(search.clone(), start), Box::new(NetEvaluator::new(&bench.network()?.factory)?))
+            Judge::Network { all_threads, .. } => {
+                let threads = if all_threads { cores() } else { 1 };
+                let worker = || Ok(NetEvaluator::new(&bench.network()?.factory)?);
+                let workers = (0..threads).map(|_| worker()).collect::<Result<_, BenchError>>()?;
+                (Tree::new(search.clone(), start), Box::new(Spread::new(workers)?))
             }
         };
         Ok(Self { tree, solo: Solo::default(), evaluator, searches: 0 })
@@ -76,7 +81,8 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
     for (case, judge) in CASES {
         let width = match judge {
             Judge::Network { .. } if bench.network.is_none() => continue,
-            Judge::Network { width } => width,
+            Judge::Network { all_threads: true, .. } if cores() == 1 => continue,
+            Judge::Network { width, .. } => width,
             Judge::Uniform(_) | Judge::Rollouts => 1,
         };
         let work = |worker: &mut Worker<G>| worker.search(&bench.game, width);

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::eval::{EvalError, Evaluations, Evaluator, Leaves};
+use crate::eval::{EvalError, EvalWork, Evaluations, Evaluator, Leaves};
 use crate::game::Game;
 
 /// Deals the positions of a batch to several evaluators, each on a thread of its own.
@@ -71,5 +71,11 @@ impl<G: Game, E: Evaluator<G>> Evaluator<G> for Spread<G, E> {
             }
         }
         Ok(())
+    }
+
+    fn take_work(&mut self) -> EvalWork {
+        let mut all = EvalWork::default();
+        self.shares.iter_mut().for_each(|share| all += share.evaluator.take_work());
+        all
     }
 }
