@@ -33,6 +33,7 @@ use crate::play::PoolError;
 use crate::run::config::RunConfig;
 use crate::run::learn::LearnError;
 use crate::train::TrainError;
+use crate::util::machine::cores;
 use crate::util::rng::{Purpose, Stream};
 
 pub use compare::{Agreement, Comparison, Ratio};
@@ -149,7 +150,7 @@ pub fn run(
     document.rows.sort_by_key(|row| row.group);
     if groups.contains(&Group::Signature) {
         tell(Group::Signature.name());
-        document.signature = Some(Signature::compute(crate::run::generate::cores())?);
+        document.signature = Some(Signature::compute(cores())?);
     }
     Ok(document)
 }
@@ -245,7 +246,7 @@ impl Rows<'_> {
 
 /// One thread, and all cores where there are several; with the words for it.
 fn thread_counts() -> Vec<(usize, String)> {
-    let cores = crate::run::generate::cores();
+    let cores = cores();
     let mut counts = vec![(1, "1 thread".to_owned())];
     if cores > 1 {
         counts.push((cores, format!("{cores} threads")));

@@ -9,8 +9,9 @@ use crate::eval::Uniform;
 use crate::game::Game;
 use crate::play::{EvaluatorSource, PoolParams, PoolStats};
 use crate::run::config::RunConfig;
-use crate::run::generate::{Generate, SelfPlayParams, cores};
+use crate::run::generate::{Generate, SelfPlayParams};
 use crate::search::SearchParams;
+use crate::util::machine::cores;
 
 /// Games played.
 const GAMES: u32 = 64;

@@ -4,8 +4,8 @@ use super::{Bench, BenchError, Rows};
 use crate::eval::{Evaluator, Rollout, Uniform};
 use crate::game::Game;
 use crate::net::NetEvaluator;
-use crate::run::generate::cores;
 use crate::search::{Algorithm, Budget, SearchParams, Solo, Spread, Tree};
+use crate::util::machine::cores;
 use crate::util::rng::{Purpose, Stream};
 
 /// Simulations of one search.

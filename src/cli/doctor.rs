@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{Outcome, print};
+use crate::net::has_amx;
 use crate::util::machine::{self, Cpu};
 use crate::util::places;
 
@@ -83,7 +84,6 @@ pub struct Processor {
 pub fn report() -> DoctorReport {
     let cuda_devices = tch::Cuda::device_count();
     let cuda = tch::utils::has_cuda();
-    let cpu = machine::cpu();
     let mut devices = vec!["cpu".to_owned()];
     devices.extend((0..cuda_devices).map(|index| format!("cuda:{index}")));
     if tch::utils::has_mps() {
@@ -100,7 +100,7 @@ pub fn report() -> DoctorReport {
         openvino: openvino(places::openvino_dir()),
         devices,
         device_problem: device_problem(cuda_devices, cuda, Path::new("/proc/driver/nvidia/version").exists()),
-        cpu: Processor { bfloat16: cpu.features.contains(&"amx_bf16"), cpu },
+        cpu: Processor { bfloat16: has_amx(), cpu: machine::cpu() },
         cache: places::cache_dir(),
     }
 }

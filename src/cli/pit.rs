@@ -12,9 +12,9 @@ use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
 use crate::play::{MatchParams, MatchReport, PoolParams, PoolStats, play_match};
 use crate::run::config::opening_plies;
-use crate::run::generate::cores;
 use crate::run::player::PlayerSpec;
 use crate::run::stop::{Signals, StopFlag};
+use crate::util::machine::cores;
 use crate::util::stats::{Estimate, Sprt, Tally as _, Verdict};
 
 /// Let two players play a match: paired games, each opening from both sides

@@ -10,6 +10,7 @@ use crate::net::openvino::{self, OpenVinoInference};
 use crate::net::spec::NetSpec;
 use crate::net::torch_infer::TorchInference;
 use crate::net::weights::{Weights, WeightsError};
+use crate::util::machine;
 
 /// What the network says about a batch of `B` positions.
 #[derive(Clone, Copy, Debug)]
@@ -162,18 +163,10 @@ fn torch_kind(precision: Precision) -> tch::Kind {
     }
 }
 
-/// Whether the CPU has AMX for bfloat16 and the operating system lets programs use it.
-#[cfg(target_arch = "x86_64")]
+/// Whether the CPU has AMX for bfloat16 and the operating system lets programs use it: the kernel lists the ability only
+/// when it has enabled the registers.
 pub fn has_amx() -> bool {
-    // The flag is in the list only when the kernel has enabled the registers.
-    std::fs::read_to_string("/proc/cpuinfo")
-        .is_ok_and(|text| text.split_ascii_whitespace().any(|word| word == "amx_bf16"))
-}
-
-/// Whether the CPU has AMX for bfloat16 and the operating system lets programs use it.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn has_amx() -> bool {
-    false
+    machine::cpu().features.contains(&"amx_bf16")
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl RunConfig {
 
     /// Threads that train.
     pub fn training_threads(&self) -> usize {
-        self.training_threads.map_or_else(super::generate::cores, |threads| threads as usize)
+        self.training_threads.map_or_else(crate::util::machine::cores, |threads| threads as usize)
     }
 }
 

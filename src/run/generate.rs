@@ -219,8 +219,3 @@ impl<G: Game> Generate<'_, G> {
         })
     }
 }
-
-/// Cores that this process may use.
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}

@@ -3,10 +3,11 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use super::generate::{SelfPlayParams, cores};
+use super::generate::SelfPlayParams;
 use crate::eval::EvalError;
 use crate::net::{Inference, InferenceFactory, OpenError};
 use crate::play::PoolParams;
+use crate::util::machine::cores;
 
 /// How long one number of positions in a batch is measured.
 const EACH: Duration = Duration::from_millis(40);

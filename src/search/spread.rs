@@ -39,11 +39,6 @@ impl<G: Game, E: Evaluator<G>> Spread<G, E> {
         let share = |evaluator| Share { evaluator, leaves: Leaves::default(), answers: Evaluations::default() };
         Ok(Self { shares: evaluators.into_iter().map(share).collect(), pool })
     }
-
-    /// The number of threads.
-    pub fn threads(&self) -> usize {
-        self.shares.len()
-    }
 }
 
 impl<G: Game, E: Evaluator<G>> Evaluator<G> for Spread<G, E> {

@@ -7,8 +7,8 @@ use super::{Info, Limits, OptionKind, Position, Thinker, UgiOption};
 use crate::eval::{Evaluator, Rollout};
 use crate::game::{Action, Game};
 use crate::play::{Player, Seat};
-use crate::run::generate::cores;
 use crate::search::{Algorithm, Budget, Solo, Spread, Tree};
+use crate::util::machine::cores;
 use crate::util::rng::{Purpose, Stream};
 
 /// Between two info lines.

@@ -29,6 +29,11 @@ const FEATURES: [&str; 12] = [
     "amx_fp16",
 ];
 
+/// Cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// Looks at the processor.
 pub fn cpu() -> Cpu {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -43,7 +48,7 @@ pub fn cpu() -> Cpu {
         }
         None => detected(),
     };
-    Cpu { model, threads: std::thread::available_parallelism().map_or(1, usize::from), features }
+    Cpu { model, threads: cores(), features }
 }
 
 /// The abilities that the standard library can tell, where the system has no list of them.

@@ -342,23 +342,6 @@ pub fn read_checked(path: &Path, kind: [u8; 4], format: u32) -> Result<Vec<u8>, 
     Ok(payload)
 }
 
-/// The whole of a file, at most `limit` bytes: a device or an endless pipe given by mistake is refused instead of
-/// filling the memory.
-///
-/// # Errors
-/// When the file cannot be read, or holds more.
-pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = File::open(path)?;
-    let regular = file.metadata()?.is_file();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        let what = if regular { "" } else { "it is no ordinary file and " };
-        return Err(io::Error::other(format!("{what}holds more than the {limit} bytes that it may")));
-    }
-    Ok(bytes)
-}
-
 /// The right to write into a folder, held until dropped or until the process ends in whatever way.
 #[derive(Debug)]
 pub struct RunLock {

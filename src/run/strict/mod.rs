@@ -22,6 +22,8 @@ mod tests;
 mod tree;
 mod words;
 
+use std::fs::File;
+use std::io::Read as _;
 use std::marker::PhantomData;
 use std::path::Path;
 
@@ -36,8 +38,6 @@ pub use problem::{At, ConfigErrors, Findings, Problem};
 
 use shape::{Kind, Shape};
 use tree::Node;
-
-use crate::util::publish::read_bounded;
 
 type Preset<'a> = Box<dyn Fn(&Json) -> Option<Json> + 'a>;
 type CheckGiven<'a> = Box<dyn Fn(&Json, &mut Findings) + 'a>;
@@ -108,14 +108,17 @@ impl<'a, T: DeserializeOwned + JsonSchema> Reader<'a, T> {
     pub fn read_file(&self, path: &Path, sets: &[String]) -> Result<T, ConfigErrors> {
         let name = path.display().to_string();
         let fail = |message: String| ConfigErrors::new(&name, vec![Problem::new(At::Whole, "", message)]);
-        let size = std::fs::metadata(path).map_err(|e| fail(format!("cannot be read: {e}")))?;
-        if size.is_dir() {
+        if path.is_dir() {
             return Err(fail("is a folder, expected a config file".to_owned()));
         }
-        if size.len() > MAX_BYTES {
+        // A device or pipe has no size that could be asked beforehand.
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+            .map_err(|e| fail(format!("cannot be read: {e}")))?;
+        if bytes.len() as u64 > MAX_BYTES {
             return Err(fail(format!("is larger than {MAX_BYTES} bytes, which no config is")));
         }
-        let bytes = read_bounded(path, MAX_BYTES).map_err(|e| fail(format!("cannot be read: {e}")))?;
         let text = String::from_utf8(bytes)
             .map_err(|e| fail(format!("is no UTF-8 text (byte {})", e.utf8_error().valid_up_to())))?;
         self.read_text(&name, &text, sets)
