@@ -48,7 +48,7 @@ pub enum RecordFileError {
         found: &'static str,
     },
     /// The first sixteen bytes are damaged, so nothing can be said about the rest.
-    #[error("{}: the header is damaged, no game can be read from it; set the file aside", .path.display())]
+    #[error("{}: the header is damaged, no game can be read from it", .path.display())]
     Header {
         /// The file.
         path: PathBuf,
@@ -93,6 +93,21 @@ pub enum RecordFileError {
         /// The file.
         path: PathBuf,
     },
+}
+
+impl RecordFileError {
+    /// Whether the contents of the file are at fault, not the system or the version of the program.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::System(error) => matches!(error, PublishError::Damaged { .. }),
+            Self::TooNew { .. } | Self::Record { .. } => false,
+            Self::Foreign { .. }
+            | Self::Header { .. }
+            | Self::Duplicate { .. }
+            | Self::Origin { .. }
+            | Self::Complete { .. } => true,
+        }
+    }
 }
 
 /// What was lost of a file that could be read in part. A warning, to be shown.

@@ -36,12 +36,12 @@ pub struct Opened {
     pub warning: Option<Damage>,
 }
 
-/// The journal of the final file `path`: `gen-000012.part` for `gen-000012.games`.
-fn journal_path(path: &Path) -> PathBuf {
-    path.with_extension("part")
-}
-
 impl RecordWriter {
+    /// The journal of the final file `path`: `gen-000012.part` for `gen-000012.games`.
+    pub fn journal_of(path: &Path) -> PathBuf {
+        path.with_extension("part")
+    }
+
     /// Opens the journal of the final file `path`, or begins one. Games that are in it already are known by
     /// [`indices`](Self::indices); a torn end is cut off.
     ///
@@ -49,7 +49,7 @@ impl RecordWriter {
     /// When the final file exists ([`RecordFileError::Complete`]); when the journal holds games of something
     /// other than `origin`, or is no journal; when the system refuses.
     pub fn open(path: &Path, origin: Origin) -> Result<Opened, RecordFileError> {
-        let journal = journal_path(path);
+        let journal = Self::journal_of(path);
         let failed = |source| PublishError::writing(&journal, "write", source);
         if path.try_exists().map_err(|source| PublishError::reading(path, source))? {
             return Err(RecordFileError::Complete { path: path.to_path_buf() });
@@ -170,7 +170,7 @@ impl RecordWriter {
     /// # Errors
     /// When the system refuses.
     pub fn discard_journal(path: &Path) -> Result<(), RecordFileError> {
-        let journal = journal_path(path);
+        let journal = Self::journal_of(path);
         match std::fs::remove_file(&journal) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(PublishError::writing(&journal, "remove", error).into())

@@ -1,7 +1,7 @@
 //! Lets an evaluator see positions through a symmetry of the game.
 
 use super::{EvalError, EvalWork, Evaluations, Evaluator, Leaves, key_hash};
-use crate::game::{Action, Game};
+use crate::game::{Action, Game, WdlPov};
 use crate::util::rng::mix;
 
 /// Which symmetry a position is seen through.
@@ -22,14 +22,17 @@ pub enum SymmetryMode {
     /// answers them alike, whichever came first. It maps each position through every symmetry, so it is for games
     /// with few.
     Canonical,
+    /// Through every symmetry of the game, and the answers averaged: the work of as many evaluations as the game has
+    /// symmetries, for a judgement that is the same for symmetric positions and errs less.
+    Averaged,
 }
 
 impl SymmetryMode {
-    /// The symmetry that `state` is seen through.
+    /// The symmetry that `state` is seen through; the first one where it is seen through all.
     fn choose<G: Game>(self, game: &G, state: &G::State) -> usize {
         let count = game.symmetry_count();
         match self {
-            Self::None => 0,
+            Self::None | Self::Averaged => 0,
             Self::Hashed { seed } => {
                 let bits = mix(key_hash(&game.key(state)) ^ mix(seed));
                 ((u128::from(bits) * count as u128) >> 64) as usize
@@ -47,9 +50,10 @@ impl SymmetryMode {
 pub struct Symmetrized<G: Game, E> {
     inner: E,
     mode: SymmetryMode,
+    /// The images, `images` of them for each leaf, one after the other.
     leaves: Leaves<G>,
     legal: Vec<Action>,
-    /// For each leaf its symmetry.
+    /// For each image its symmetry.
     chosen: Vec<usize>,
     answer: Evaluations,
     /// For each action index its place in the legal list of the mapped position at hand.
@@ -78,36 +82,48 @@ impl<G: Game, E: Evaluator<G>> Evaluator<G> for Symmetrized<G, E> {
         }
         self.leaves.clear();
         self.chosen.clear();
+        let images = if self.mode == SymmetryMode::Averaged { game.symmetry_count() } else { 1 };
         for index in 0..leaves.len() {
             let state = leaves.state(index);
-            let symmetry = self.mode.choose(game, state);
-            self.chosen.push(symmetry);
-            if symmetry == 0 {
-                self.leaves.push(state, leaves.legal(index));
-            } else {
-                // The moves are listed anew: their notation order is not that of the original.
-                let mapped = game.map_state(state, symmetry);
-                self.legal.clear();
-                game.legal(&mapped, &mut self.legal);
-                self.leaves.push(&mapped, &self.legal);
+            let first = self.mode.choose(game, state);
+            for symmetry in first..first + images {
+                self.chosen.push(symmetry);
+                if symmetry == 0 {
+                    self.leaves.push(state, leaves.legal(index));
+                } else {
+                    // The moves are listed anew: their notation order is not that of the original.
+                    let mapped = game.map_state(state, symmetry);
+                    self.legal.clear();
+                    game.legal(&mapped, &mut self.legal);
+                    self.leaves.push(&mapped, &self.legal);
+                }
             }
         }
         self.inner.evaluate(game, &self.leaves, &mut self.answer)?;
         out.reset(leaves);
-        out.values.copy_from_slice(&self.answer.values);
+        if images == 1 {
+            out.values.copy_from_slice(&self.answer.values);
+        } else {
+            for (value, seen) in out.values.iter_mut().zip(self.answer.values.chunks_exact(images)) {
+                *value = mean(seen);
+            }
+        }
+        out.priors.fill(0.0);
         self.place.resize(game.action_count(), 0);
-        for (index, &symmetry) in self.chosen.iter().enumerate() {
-            let seen = &self.answer.priors[self.leaves.span(index)];
+        let share = 1.0 / images as f32;
+        for (image, &symmetry) in self.chosen.iter().enumerate() {
+            let index = image / images;
+            let seen = &self.answer.priors[self.leaves.span(image)];
             let priors = &mut out.priors[leaves.span(index)];
             if symmetry == 0 {
-                priors.copy_from_slice(seen);
+                priors.iter_mut().zip(seen).for_each(|(prior, seen)| *prior += share * seen);
                 continue;
             }
-            for (place, action) in self.leaves.legal(index).iter().enumerate() {
+            for (place, action) in self.leaves.legal(image).iter().enumerate() {
                 self.place[action.index()] = place as u32;
             }
             for (prior, &action) in priors.iter_mut().zip(leaves.legal(index)) {
-                *prior = seen[self.place[game.map_action(action, symmetry).index()] as usize];
+                *prior += share * seen[self.place[game.map_action(action, symmetry).index()] as usize];
             }
         }
         Ok(())
@@ -118,11 +134,21 @@ impl<G: Game, E: Evaluator<G>> Evaluator<G> for Symmetrized<G, E> {
     }
 }
 
+/// The mean of values of one position.
+fn mean(values: &[WdlPov]) -> WdlPov {
+    let share = 1.0 / values.len() as f32;
+    values.iter().fold(WdlPov { win: 0.0, draw: 0.0, loss: 0.0 }, |sum, value| WdlPov {
+        win: sum.win + share * value.win,
+        draw: sum.draw + share * value.draw,
+        loss: sum.loss + share * value.loss,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testgame::Pairs;
     use super::super::testleaves::{leaves_of, random_states};
-    use super::super::{Cached, EvalCache, HashEval, WdlPov};
+    use super::super::{Cached, EvalCache, HashEval};
     use super::*;
 
     /// Judges a move by what the board looks like after it, counted so that no symmetry can change it:
@@ -185,6 +211,30 @@ mod tests {
                 through.evaluate(&game, &leaves_of(&game, &[image]), &mut seen).unwrap();
             }
             assert!(cache.stats().misses <= before + 1, "eight images, one evaluation");
+        }
+    }
+
+    #[test]
+    fn an_average_is_the_same_for_symmetric_positions_and_that_of_all_images() {
+        let game = Pairs;
+        let mut through = Symmetrized::new(HashEval::new(1), SymmetryMode::Averaged);
+        let (mut seen, mut direct) = (Evaluations::default(), Evaluations::default());
+        for state in random_states(&game, 10, 20) {
+            let images: Vec<_> = (0..8).map(|symmetry| game.map_state(&state, symmetry)).collect();
+            HashEval::new(1).evaluate(&game, &leaves_of(&game, &images), &mut direct).unwrap();
+            let win = direct.values.iter().map(|value| value.win).sum::<f32>() / 8.0;
+            let leaves = leaves_of(&game, &images);
+            through.evaluate(&game, &leaves, &mut seen).unwrap();
+            for (index, value) in seen.values.iter().enumerate() {
+                assert!((value.win - win).abs() < 1e-6 && (value.win + value.draw + value.loss - 1.0).abs() < 1e-6);
+                let priors = &seen.priors[leaves.span(index)];
+                assert!((priors.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+                for (&action, prior) in leaves.legal(0).iter().zip(&seen.priors[leaves.span(0)]) {
+                    let there = game.map_action(action, index);
+                    let place = leaves.legal(index).iter().position(|&a| a == there).unwrap();
+                    assert!((priors[place] - prior).abs() < 1e-6);
+                }
+            }
         }
     }
 

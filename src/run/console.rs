@@ -176,14 +176,14 @@ impl Observer for Console {
             Event::Notice(text) => self.line(text),
             Event::Warning(text) => self.line(&format!("warning: {text}")),
             Event::RunStopped { reason, complete } => {
-                for phase in [Phase::Generate, Phase::Learn, Phase::Gate] {
+                for phase in Phase::ALL {
                     self.remove(phase);
                 }
                 let next = if *complete { "" } else { "; everything is saved, the same command goes on" };
                 self.line(&format!("stopped: {reason}{next}"));
             }
             Event::RunFailed { .. } => {
-                for phase in [Phase::Generate, Phase::Learn, Phase::Gate] {
+                for phase in Phase::ALL {
                     self.remove(phase);
                 }
             }

@@ -3,38 +3,40 @@
 //! Each stage ends with everything it made published and then the state that says so; whatever a killed process did after
 //! the last published state is done again, identically.
 
+mod gate;
+mod resume;
+
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::config::RunConfig;
 use super::dir::{DirError, RunDir};
 use super::engine::NetSource;
-use super::event::{self, Event, Histogram, Phase, Replay};
-use super::gate::GateMode;
+use super::event::{Event, Histogram, Phase, Replay};
 use super::generate::Generate;
 use super::journal::{Journal, failed};
 use super::learn::{LearnError, learn};
 use super::observer::{Mark, ObserveError, Observers};
 use super::pointer::{Pointer, Which, file_digest};
-use super::rating::{Meeting, Rated, elo};
-use super::report::{gate_event, self_play, speed_note};
+use super::rating::{Rated, elo};
+use super::report::{self_play, speed_note};
 use super::sample;
 use super::state::{RunState, Stage};
 use super::stop::{Done, StopFlag};
 use super::tune::tune;
-use crate::data::{GameRecord, Origin, RecordFileError, RecordWriter, ReplayError, ReplayWindow, Sampler};
+use crate::data::{RecordFileError, RecordWriter, ReplayError, ReplayWindow, Sampler};
 use crate::eval::SymmetryMode;
 use crate::game::{Game, full_name};
 use crate::net::{
     Checkpoint, CheckpointError, CheckpointInfo, GameMismatch, InferenceFactory, NetSpec, OpenError, Resolved, Weights,
     torch_device,
 };
-use crate::play::{MatchReport, Player, PoolError, PoolParams, PoolStats, SearchSeat, Seat, Temperature};
+use crate::play::{PoolError, PoolParams, PoolStats};
 use crate::train::{TrainError, Trainer};
 use crate::util::publish::write_atomic;
 use crate::util::rng::{Purpose, Stream};
-use crate::util::stats::Tally as _;
 
 /// A run could not go on. What was published before is intact, and the run can be resumed when the cause is gone.
 #[derive(Debug, thiserror::Error)]
@@ -46,17 +48,25 @@ pub enum RunError {
     Observe(#[from] ObserveError),
     #[error(transparent)]
     Records(#[from] RecordFileError),
-    #[error("{file}: {error}; move the file away to play these games again", file = .file.display())]
-    Replay { file: std::path::PathBuf, error: ReplayError },
+    #[error("{file}: {error}; restore it from a copy, or move it away: the run goes on without these games", file = .file.display())]
+    Replay { file: PathBuf, error: ReplayError },
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     #[error("{}: {error}", .file.display())]
-    Mismatch { file: std::path::PathBuf, error: GameMismatch },
+    Mismatch { file: PathBuf, error: GameMismatch },
     #[error(
         "{} is not the file that the run made, it has another digest than `best` says: restore it from a copy",
         .file.display()
     )]
-    Exchanged { file: std::path::PathBuf },
+    Exchanged { file: PathBuf },
+    #[error("{} holds the network of generation {found}: restore the right one from a copy", .file.display())]
+    OtherGeneration { file: PathBuf, found: u32 },
+    #[error(
+        "{}: nothing is left to learn from, all games of the replay window are missing or damaged: restore them from a \
+         copy, or start a new run in another folder with --run",
+        .folder.display()
+    )]
+    NoGames { folder: PathBuf },
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
@@ -89,8 +99,8 @@ pub struct Cycle<'a, G: Game> {
     state: RunState,
     window: ReplayWindow,
     trainer: Option<Trainer>,
-    /// How games are played here, measured when the work begins.
-    pool: PoolParams,
+    /// How games are played here, measured when the first are to be played.
+    pool: Option<PoolParams>,
     began: Instant,
     hours_before: f64,
 }
@@ -125,23 +135,10 @@ impl<'a, G: Game> Cycle<'a, G> {
             observers: Mutex::new(observers),
             state,
             trainer: None,
-            pool: PoolParams { threads: 1, slots: 1 },
+            pool: None,
             began: Instant::now(),
         };
-        // A pointer that was lost is written anew from the state.
-        if cycle.state.mark > 0 && matches!(dir.read_pointer(Which::Best), Ok(None)) {
-            cycle.point(Which::Best, cycle.state.best)?;
-        }
-        // A state older than the pointer names another generation; then the pointer is written anew in any case.
-        if let Ok(Some(pointer)) = dir.read_pointer(Which::Best)
-            && pointer.generation == cycle.state.best
-            && file_digest(&dir.checkpoint(pointer.generation))? != pointer.digest
-        {
-            return Err(RunError::Exchanged { file: dir.checkpoint(pointer.generation) });
-        }
-        for generation in first.max(1)..cycle.state.window_totals.len() {
-            cycle.load_games(generation as u32)?;
-        }
+        cycle.take_up(first)?;
         Ok(cycle)
     }
 
@@ -151,16 +148,6 @@ impl<'a, G: Game> Cycle<'a, G> {
 
     fn hours(&self) -> f64 {
         self.hours_before + self.began.elapsed().as_secs_f64() / 3600.0
-    }
-
-    fn load_games(&mut self, generation: u32) -> Result<Vec<GameRecord>, RunError> {
-        let file = self.dir.games(generation);
-        let read = crate::data::read(&file)?;
-        if let Some(damage) = &read.warning {
-            self.tell(&Event::Warning(damage.to_string()))?;
-        }
-        self.window.push(&self.game, &read.records).map_err(|error| RunError::Replay { file, error })?;
-        Ok(read.records)
     }
 
     /// Works until a goal of the config is reached or the stop flag is set.
@@ -188,7 +175,6 @@ impl<'a, G: Game> Cycle<'a, G> {
             self.publish_untrained()?;
             self.save()?;
         }
-        self.tune()?;
         loop {
             match self.state.stage {
                 Stage::Generate => {
@@ -218,13 +204,16 @@ impl<'a, G: Game> Cycle<'a, G> {
         }
     }
 
-    /// Finds out how this machine plays best with the network at hand.
-    fn tune(&mut self) -> Result<(), RunError> {
-        let weights = self.checkpoint(self.state.best)?.weights;
-        let factory = InferenceFactory::open_with(&self.spec, &weights, self.resolved.clone())?;
-        let tuning = tune(&self.config.selfplay, &factory)?;
-        self.pool = tuning.pool;
-        tuning.reasons.into_iter().try_for_each(|reason| Ok(self.tell(&Event::Notice(reason))?))
+    /// How this machine plays best with the network at hand, measured once.
+    fn pool(&mut self, source: &NetSource<G>) -> Result<PoolParams, RunError> {
+        if let Some(pool) = self.pool {
+            return Ok(pool);
+        }
+        let tuning = tune(&self.config.selfplay, source.factory())?;
+        for reason in tuning.reasons {
+            self.tell(&Event::Notice(reason))?;
+        }
+        Ok(*self.pool.insert(tuning.pool))
     }
 
     /// Publishes the state after everything that it names.
@@ -237,9 +226,13 @@ impl<'a, G: Game> Cycle<'a, G> {
         Ok(())
     }
 
+    /// The weights that every training of this run begins with.
+    fn untrained(&self) -> Weights {
+        Weights::init(&self.spec, &mut Stream::keyed(self.config.seed, Purpose::Weights, &[]))
+    }
+
     fn publish_untrained(&mut self) -> Result<(), RunError> {
-        let weights = Weights::init(&self.spec, &mut Stream::keyed(self.config.seed, Purpose::Weights, &[]));
-        self.publish_checkpoint(0, weights, None)?;
+        self.publish_checkpoint(0, self.untrained(), None)?;
         self.point(Which::Latest, 0)?;
         self.point(Which::Best, 0)
     }
@@ -264,8 +257,13 @@ impl<'a, G: Game> Cycle<'a, G> {
     fn checkpoint(&self, generation: u32) -> Result<Checkpoint, RunError> {
         let file = self.dir.checkpoint(generation);
         let checkpoint = Checkpoint::load(&file)?;
-        checkpoint.check_game(&self.game).map_err(|error| RunError::Mismatch { file, error })?;
-        Ok(checkpoint)
+        match checkpoint.check_game(&self.game) {
+            Err(error) => Err(RunError::Mismatch { file, error }),
+            Ok(()) if checkpoint.info.generation != generation => {
+                Err(RunError::OtherGeneration { file, found: checkpoint.info.generation })
+            }
+            Ok(()) => Ok(checkpoint),
+        }
     }
 
     fn source(&self, generation: u32, cache_megabytes: u32, view: SymmetryMode) -> Result<Arc<NetSource<G>>, RunError> {
@@ -283,29 +281,24 @@ impl<'a, G: Game> Cycle<'a, G> {
         let stats = PoolStats::default();
         // Also where the games are there already: what is recorded of a generation is the same however it came about.
         let mut hit_share = (params.cache_megabytes > 0).then_some(0.0);
+        let mut found = None;
         if file.exists() {
             // The process ended between the publication of the games and that of the state.
             RecordWriter::discard_journal(&file)?;
-        } else {
-            let origin = Origin {
-                game: full_name(&self.game),
-                rules_version: G::RULES_VERSION,
-                seed: self.config.seed,
-                generation,
-            };
-            let opened = RecordWriter::open(&file, origin)?;
-            if let Some(damage) = opened.warning {
-                self.tell(&Event::Warning(damage.to_string()))?;
-            }
-            let done: HashSet<u32> = opened.writer.indices().iter().copied().collect();
+            found = self.games_of(generation)?;
+        }
+        if found.is_none() {
+            let writer = self.open_journal(generation)?;
+            let done: HashSet<u32> = writer.indices().iter().copied().collect();
+            let view = params.view.mode(self.config.seed, generation);
+            let source = self.source(self.state.best, params.cache_megabytes, view)?;
+            let pool = self.pool(&source)?;
             self.tell(&Event::PhaseStarted {
                 phase: Phase::Generate,
                 generation,
                 done: done.len() as u64,
                 total: u64::from(params.games),
             })?;
-            let view = params.view.mode(self.config.seed, generation);
-            let source = self.source(self.state.best, params.cache_megabytes, view)?;
             let task = Generate {
                 game: &self.game,
                 params,
@@ -313,9 +306,9 @@ impl<'a, G: Game> Cycle<'a, G> {
                 seed: self.config.seed,
                 generation,
                 evaluators: source.clone(),
-                pool: self.pool,
+                pool,
             };
-            let journal = Mutex::new(Journal::new(opened.writer));
+            let journal = Mutex::new(Journal::new(writer));
             let (stop, observers) = (&self.stop, &self.observers);
             task.run(&done, &|| stop.is_set() || failed(&journal), &stats, &|finished| {
                 let mut journal = journal.lock().expect("the journal does not panic");
@@ -331,14 +324,17 @@ impl<'a, G: Game> Cycle<'a, G> {
                 return Ok(());
             }
             writer.finish()?;
+            found = Some(crate::data::read(&file)?.records);
         }
+        let records = found.unwrap_or_default();
         // Of a damaged file of an earlier generation fewer games may be here than were counted then, so the difference counts.
         let (steps_before, positions_before) = (self.window.total_steps(), self.window.total_positions());
-        let records = self.load_games(generation)?;
+        self.add_to_window(generation, &records)?;
         let fresh = self.window.total_positions() - positions_before;
         let counted = self.state.window_totals.last().copied().unwrap_or(0);
         let total = counted + (self.window.total_steps() - steps_before);
-        self.tell(&Event::SelfPlay(self_play(&records, generation, &stats, hit_share, self.pool, began)))?;
+        let pool = self.pool.unwrap_or(PoolParams { threads: 1, slots: 1 });
+        self.tell(&Event::SelfPlay(self_play(&records, generation, &stats, hit_share, pool, began)))?;
         let window = self.window.stats();
         self.tell(&Event::Replay(Replay {
             generation,
@@ -366,7 +362,7 @@ impl<'a, G: Game> Cycle<'a, G> {
 
     /// The trainer, as the last saved state left it.
     fn open_trainer(&self) -> Result<Trainer, RunError> {
-        let start = self.checkpoint(0)?.weights;
+        let start = self.untrained();
         let device = torch_device(self.resolved.device);
         let threads = self.config.training_threads();
         let mut trainer = Trainer::new(&self.spec, &start, self.config.training.clone(), device, threads)?;
@@ -442,110 +438,6 @@ impl<'a, G: Game> Cycle<'a, G> {
         }
         self.trainer = Some(trainer);
         Ok(())
-    }
-
-    fn gate_player(&self, generation: u32) -> Result<Player<G>, RunError> {
-        let seat = SearchSeat {
-            evaluators: self.source(generation, self.config.selfplay.cache_megabytes / 4, SymmetryMode::None)?,
-            search: self.config.search.clone(),
-            simulations: self.config.gate.simulations,
-            temperature: Temperature::GREEDY,
-            noise: None,
-            gumbel_noise: false,
-            fast: None,
-        };
-        Ok(Player { name: format!("generation {generation}"), seat: Seat::Search(seat) })
-    }
-
-    /// Plays a match of the gate phase; `None` when it was interrupted.
-    fn contest(
-        &self,
-        players: &[Player<G>; 2],
-        games: u32,
-        sprt: bool,
-        salt: u64,
-    ) -> Result<Option<MatchReport>, RunError> {
-        let gate = &self.config.gate;
-        let seed = Stream::keyed(self.config.seed, Purpose::Match, &[u64::from(self.state.generation), salt]).bits();
-        let failure = Mutex::new(None);
-        let phase = Phase::Gate;
-        self.tell(&Event::PhaseStarted { phase, generation: self.state.generation, done: 0, total: u64::from(games) })?;
-        let pool = PoolParams { slots: (games as usize / self.pool.threads).clamp(1, 64), ..self.pool };
-        let sprt = sprt.then(|| gate.sprt());
-        let (stop, observers) = (&self.stop, &self.observers);
-        let report = gate.play(&self.game, players, games, sprt, seed, pool, &|| stop.is_set(), &|tally| {
-            let games = tally.games();
-            let note =
-                format!("{} vs {}: {}-{}-{}", players[0].name, players[1].name, games.wins, games.draws, games.losses);
-            let progress = Event::Progress { phase, done: games.total(), note };
-            if let Err(error) = tell(observers, &progress) {
-                failure.lock().expect("nothing panics here").get_or_insert(error);
-            }
-        })?;
-        if let Some(error) = failure.into_inner().expect("nothing panics here") {
-            return Err(error.into());
-        }
-        Ok((!report.interrupted).then_some(report))
-    }
-
-    fn gate(&mut self) -> Result<(), RunError> {
-        let (generation, best) = (self.state.generation, self.state.best);
-        let gate = &self.config.gate;
-        let began = Instant::now();
-        let candidate = self.gate_player(generation)?;
-        let mut meetings = Vec::new();
-        // Told only when all matches are over: an interrupted gate is played again, and must not be told twice.
-        let mut events = Vec::new();
-        let mut accepted = true;
-        if gate.mode == GateMode::Sprt {
-            let players = [candidate.clone(), self.gate_player(best)?];
-            let Some(report) = self.contest(&players, gate.games, true, 0)? else { return Ok(()) };
-            accepted = gate.passes(&report);
-            let games = report.tally.games();
-            meetings.push(Meeting { a: Rated::Generation(generation), b: Rated::Generation(best), games });
-            events.push(Event::Gate(gate_event(generation, &report, accepted, gate.sprt().llr(&report.tally.pairs))));
-            if report.distinct * 4 < report.games.len() {
-                events.push(Event::Warning(format!(
-                    "only {} of {} gate games were different: raise gate.opening_plies",
-                    report.distinct,
-                    report.games.len()
-                )));
-            }
-        }
-        if accepted && gate.anchor_games > 0 {
-            let players = [candidate, Player::mcts(gate.anchor_simulations, 1.0)];
-            let Some(report) = self.contest(&players, gate.anchor_games, false, 1)? else { return Ok(()) };
-            let games = report.tally.games();
-            meetings.push(Meeting { a: Rated::Generation(generation), b: Rated::Anchor, games });
-        }
-        for event in &events {
-            self.tell(event)?;
-        }
-        self.state.meetings.extend(meetings);
-        let rating = elo(&self.state.meetings, Rated::Generation(generation));
-        if let Some(rating) = rating {
-            let interval = (rating.low, rating.high);
-            self.tell(&Event::Elo(event::Elo { generation, elo: rating.value, interval }))?;
-            let weights = self.checkpoint(generation)?.weights;
-            self.publish_checkpoint(generation, weights, Some(rating.value))?;
-            self.point(Which::Latest, generation)?;
-        }
-        if accepted {
-            self.state.best = generation;
-            self.point(Which::Best, generation)?;
-        }
-        self.tell(&Event::PhaseFinished { phase: Phase::Gate, generation, seconds: began.elapsed().as_secs_f64() })?;
-        self.tell(&Event::GenerationFinished {
-            generation,
-            step: self.state.step,
-            best: self.state.best,
-            games: self.state.games,
-            positions: self.state.positions,
-            hours: self.hours(),
-        })?;
-        self.state.stage = Stage::Generate;
-        self.state.generation += 1;
-        self.save()
     }
 }
 

@@ -28,6 +28,11 @@ impl<G: Game> NetSource<G> {
         Self { symmetry, ..self }
     }
 
+    /// The network.
+    pub fn factory(&self) -> &InferenceFactory {
+        &self.factory
+    }
+
     /// Share of evaluations that were answered from the cache; `None` without a cache.
     pub fn hit_share(&self) -> Option<f64> {
         self.cache.as_ref().map(|cache| cache.stats().hit_share())
@@ -37,13 +42,15 @@ impl<G: Game> NetSource<G> {
 impl<G: Game> EvaluatorSource<G> for NetSource<G> {
     fn worker(&self) -> Result<Box<dyn Evaluator<G>>, EvalError> {
         let network = NetEvaluator::new(&self.factory).map_err(|error| EvalError(error.to_string()))?;
-        let known: Box<dyn Evaluator<G>> = match &self.cache {
-            Some(cache) => Box::new(Cached::new(network, cache.clone())),
-            None => Box::new(network),
-        };
-        Ok(match self.symmetry {
-            SymmetryMode::None => known,
-            mode => Box::new(Symmetrized::new(known, mode)),
+        Ok(match (self.symmetry, &self.cache) {
+            (SymmetryMode::None, Some(cache)) => Box::new(Cached::new(network, cache.clone())),
+            (SymmetryMode::None, None) => Box::new(network),
+            // The average is what is worth remembering, not its parts.
+            (mode @ SymmetryMode::Averaged, Some(cache)) => {
+                Box::new(Cached::new(Symmetrized::new(network, mode), cache.clone()))
+            }
+            (mode, Some(cache)) => Box::new(Symmetrized::new(Cached::new(network, cache.clone()), mode)),
+            (mode, None) => Box::new(Symmetrized::new(network, mode)),
         })
     }
 }

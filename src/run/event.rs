@@ -12,22 +12,28 @@ pub enum Phase {
     Learn,
     /// The candidate against the best; its unit of work is a game.
     Gate,
+    /// The candidate against the anchor of the Elo scale; its unit of work is a game.
+    Rating,
 }
 
 impl Phase {
+    /// Every phase, in the order of a generation.
+    pub const ALL: [Self; 4] = [Self::Generate, Self::Learn, Self::Gate, Self::Rating];
+
     /// What the phase is called in texts for people.
     pub fn title(self) -> &'static str {
         match self {
             Self::Generate => "self-play",
             Self::Learn => "training",
             Self::Gate => "gate",
+            Self::Rating => "rating games",
         }
     }
 
     /// What the work is counted in.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Generate | Self::Gate => "games",
+            Self::Generate | Self::Gate | Self::Rating => "games",
             Self::Learn => "steps",
         }
     }

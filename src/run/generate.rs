@@ -29,6 +29,9 @@ pub enum View {
     /// Each in its canonical form, so that symmetric positions share an evaluation. Worth it for games with few
     /// symmetries that return to symmetric positions.
     Canonical,
+    /// Each through every symmetry of the game, and the judgements averaged: better ones, at the price of that many
+    /// evaluations.
+    Averaged,
 }
 
 impl View {
@@ -41,6 +44,7 @@ impl View {
                 SymmetryMode::Hashed { seed: Stream::keyed(seed, Purpose::Symmetry, &indices).bits() }
             }
             Self::Canonical => SymmetryMode::Canonical,
+            Self::Averaged => SymmetryMode::Averaged,
         }
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::dir::{DirError, RunDir};
 use super::engine::NetSource;
+use super::generate::View;
 use super::pointer::{Which, file_digest};
+use super::strict::{Reader, resolved_value};
 use crate::game::Game;
 use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, InferenceFactory, OpenError};
 use crate::play::{Player, SearchSeat, Seat, Temperature};
@@ -26,7 +28,7 @@ pub struct PlayerSpec {
 enum Kind {
     Random,
     Mcts { simulations: u32, c: f32 },
-    Network { path: PathBuf, simulations: Option<u32>, search: SearchParams, temperature: f32 },
+    Network { path: PathBuf, simulations: Option<u32>, search: SearchParams, temperature: f32, view: View },
 }
 
 /// The network of a checkpoint file or run cannot be had.
@@ -89,10 +91,24 @@ fn split_options(text: &str) -> (&str, Option<&str>) {
     (name, options.strip_prefix('@'))
 }
 
+/// `base` with keys of a config's section `search` set as `KEY=VALUE`.
+fn search_with(base: &SearchParams, sets: &[String]) -> Result<SearchParams, String> {
+    let preset = resolved_value(base);
+    let reader = Reader::<SearchParams>::new().preset(move |_| Some(preset.clone()));
+    reader.read_text("", "{}", sets).map_err(|errors| {
+        let told = errors.problems.iter().map(|problem| format!("`@{}`: {}", problem.path, problem.message));
+        told.collect::<Vec<_>>().join("; ")
+    })
+}
+
+fn parse_view(text: &str) -> Result<View, String> {
+    serde_json::from_value(text.into())
+        .map_err(|_| format!("`view` is {text:?}, allowed are as_is, random, canonical, averaged"))
+}
+
 impl PlayerSpec {
-    /// Reads `random`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@algorithm=puct|gumbel][@c=C_PUCT]
-    /// [@temperature=T]`,
-    /// where `PATH` is a checkpoint or the folder of a run.
+    /// Reads `random`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@temperature=T][@view=VIEW][@c=C_PUCT]
+    /// [@KEY=VALUE]`, where `PATH` is a checkpoint or the folder of a run, and `KEY` any of a config's section `search`.
     ///
     /// # Errors
     /// Says what is wrong with the text and what is allowed.
@@ -134,30 +150,25 @@ impl PlayerSpec {
         } else if name == "mcts" {
             return Err(fail("say how many simulations it makes: `mcts:1000`".to_owned()));
         } else {
-            let (mut simulations, mut temperature) = (None, 0.0);
+            let (mut simulations, mut temperature, mut view) = (None, 0.0, View::default());
             let mut search = SearchParams { algorithm: Algorithm::Puct, ..SearchParams::default() };
+            let mut search_sets = Vec::new();
             for (option, value) in options {
                 match (option, value) {
                     ("sims", value) => simulations = Some(count(option, value)?),
                     ("policy", "") => simulations = Some(0),
-                    ("algorithm", "puct") => search.algorithm = Algorithm::Puct,
-                    ("algorithm", "gumbel") => search.algorithm = Algorithm::Gumbel,
-                    ("algorithm", _) => {
-                        return Err(fail(format!("`algorithm` is {value:?}, allowed are puct, gumbel")));
-                    }
+                    ("view", value) => view = parse_view(value).map_err(fail)?,
                     ("c", value) => search.c_puct = number(option, value, 0.0, 100.0)?,
                     ("temperature", value) => temperature = number(option, value, 0.0, 100.0)?,
-                    _ => {
-                        let known = "a network takes `@sims=`, `@policy`, `@algorithm=`, `@c=` and `@temperature=`";
-                        return Err(unknown(option, known));
-                    }
+                    (key, value) => search_sets.push(format!("{key}={value}")),
                 }
             }
+            search = search_with(&search, &search_sets).map_err(fail)?;
             if !Path::new(name).exists() {
                 let known = "expected `random`, `mcts:SIMULATIONS`, or the path of a checkpoint or run";
                 return Err(fail(format!("there is no file or folder {name:?}; {known}")));
             }
-            Kind::Network { path: name.into(), simulations, search, temperature }
+            Kind::Network { path: name.into(), simulations, search, temperature, view }
         };
         Ok(Self { text: text.to_owned(), kind })
     }
@@ -178,17 +189,19 @@ impl PlayerSpec {
     /// When its network is of another game or cannot be opened.
     pub fn open<G: Game>(&self, game: &G, engine: &EngineChoice) -> Result<Player<G>, PlayerError> {
         let text = || self.text.clone();
-        let (simulations, search, temperature) = match &self.kind {
+        let (simulations, search, temperature, view) = match &self.kind {
             Kind::Random => return Ok(Player::random()),
             Kind::Mcts { simulations, c } => return Ok(Player::mcts(*simulations, *c)),
-            Kind::Network { simulations, search, temperature, .. } => (*simulations, search.clone(), *temperature),
+            Kind::Network { simulations, search, temperature, view, .. } => {
+                (*simulations, search.clone(), *temperature, *view)
+            }
         };
         let checkpoint = self.checkpoint()?.expect("a network player has a checkpoint");
         checkpoint.check_game(game).map_err(|error| PlayerError::Mismatch { text: text(), error })?;
         let factory = InferenceFactory::open(&checkpoint.info.network, &checkpoint.weights, engine)
             .map_err(|error| PlayerError::Open { text: text(), error })?;
         let seat = SearchSeat {
-            evaluators: Arc::new(NetSource::new(Arc::new(factory), 256)),
+            evaluators: Arc::new(NetSource::new(Arc::new(factory), 256).seen_through(view.mode(0, 0))),
             search,
             simulations: simulations.unwrap_or(DEFAULT_SIMULATIONS),
             temperature: Temperature { initial: temperature, plies: u32::MAX, later: temperature },
@@ -218,8 +231,10 @@ mod tests {
             ("random@sims=3", "takes none"),
             ("no/such/file", "no file or folder"),
             (".@sims=many", "expected a number"),
-            (".@algorithm=x", "puct, gumbel"),
-            (".@nonsense", "a network takes"),
+            (".@algorithm=x", "did you mean"),
+            (".@nonsense=1", "unknown key"),
+            (".@fpu_reduction=9", "is out of range; expected"),
+            (".@view=upside", "as_is, random"),
             (".@sims=3@sims=4", "given twice"),
             (".@policy@sims=4", "give either"),
         ] {

@@ -14,6 +14,7 @@ pub(super) fn of(event: &Event) -> Vec<Scalar> {
             Phase::Generate => scalar("time/self_play", "Seconds of self-play.", *seconds),
             Phase::Learn => scalar("time/training", "Seconds of training.", *seconds),
             Phase::Gate => scalar("time/gate", "Seconds of the gate.", *seconds),
+            Phase::Rating => scalar("time/rating", "Seconds of the games against the anchor.", *seconds),
         }],
         Event::GenerationFinished { step, best, games, positions, hours, .. } => vec![
             scalar("run/steps", "Training steps since the start of the run.", *step as f64),
