@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rayon::prelude::*;
 use tch::{Device, Kind, TchError, Tensor};
 
 use crate::net::{NetSpec, TorchError, TorchNet, Weights};
@@ -9,7 +10,7 @@ use crate::train::batch::{BatchError, BatchView, Totals};
 use crate::train::ema::Ema;
 use crate::train::layout::{Layout, to_vec};
 use crate::train::loss::{LossReport, Sums, loss};
-use crate::train::optim::Optimizer;
+use crate::train::optim::{Optimizer, pieces};
 use crate::train::params::{OptimizerParams, ParamProblem, TrainParams, TrainPrecision};
 use crate::train::replica::{Replica, automatic_precision, bind};
 use crate::train::schedule::learning_rate;
@@ -201,7 +202,7 @@ impl Trainer {
             return failed("value loss".into());
         }
         let _guard = tch::no_grad_guard();
-        let gradient_norm = self.replicas[0].gradient.f_norm()?.f_double_value(&[])?;
+        let gradient_norm = self.gather_gradient(shards(self.replicas.len(), batch.size))?;
         if !gradient_norm.is_finite() {
             return failed(self.guilty_gradient()?);
         }
@@ -326,7 +327,7 @@ impl Trainer {
         }
     }
 
-    /// Runs each replica on its rows; afterwards the first one holds the gradient of the whole batch.
+    /// Runs each replica on its rows; afterwards each holds the gradient of its shard.
     fn run_shards(&mut self, batch: &BatchView<'_>, totals: Totals) -> Result<Sums, TrainError> {
         let (trainable, weight) = (self.layout.trainable(), self.params.value_loss_weight);
         let buffers = self.values.f_narrow(0, trainable, self.layout.total() - trainable)?;
@@ -343,12 +344,28 @@ impl Trainer {
         for part in parts {
             sums.add(&part.expect("every shard has run")?);
         }
-        let (first, others) = self.replicas[..count].split_first_mut().expect("there is at least one replica");
-        let _guard = tch::no_grad_guard();
-        for replica in others.iter() {
-            let _ = first.gradient.f_add_(&replica.gradient)?;
-        }
         Ok(sums)
+    }
+
+    /// Adds the gradients of the first `count` replicas up in the first one, and returns the length of the sum.
+    ///
+    /// Piece by piece on the threads of the pool; the order of every sum is fixed.
+    fn gather_gradient(&self, count: usize) -> Result<f64, TchError> {
+        let gradients = self.replicas[..count].iter().map(|replica| &replica.gradient);
+        let work = pieces(0..self.layout.trainable(), gradients)?;
+        let squares = self.pool.install(|| {
+            work.into_par_iter()
+                .map(|mut parts| {
+                    let _guard = tch::no_grad_guard();
+                    let (first, others) = parts.split_at_mut(1);
+                    for other in others.iter() {
+                        let _ = first[0].f_add_(other)?;
+                    }
+                    first[0].f_dot(&first[0])?.f_double_value(&[])
+                })
+                .collect::<Result<Vec<f64>, TchError>>()
+        })?;
+        Ok(squares.iter().sum::<f64>().sqrt())
     }
 
     /// Replaces the running statistics by the mean of the replicas', each counting by its rows.

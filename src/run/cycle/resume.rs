@@ -91,12 +91,8 @@ impl<G: Game> Cycle<'_, G> {
 
     /// Opens the journal of a generation; one that cannot be used is set aside and begun anew.
     pub(super) fn open_journal(&self, generation: u32) -> Result<RecordWriter, RunError> {
-        let origin = Origin {
-            game: full_name(&self.game),
-            rules_version: G::RULES_VERSION,
-            seed: self.config.seed,
-            generation,
-        };
+        let origin =
+            Origin { game: full_name(&self.game), rules_version: G::RULES_VERSION, seed: self.config.seed, generation };
         let file = self.dir.games(generation);
         let Opened { writer, warning } = match RecordWriter::open(&file, origin.clone()) {
             Err(error) if error.is_damage() => {
@@ -111,12 +107,7 @@ impl<G: Game> Cycle<'_, G> {
         Ok(writer)
     }
 
-    fn set_aside(
-        &self,
-        file: &std::path::Path,
-        error: &RecordFileError,
-        consequence: &str,
-    ) -> Result<(), RunError> {
+    fn set_aside(&self, file: &std::path::Path, error: &RecordFileError, consequence: &str) -> Result<(), RunError> {
         let place = self.dir.set_aside(file)?;
         Ok(self.tell(&Event::Warning(format!("{error}; it is now {}, {consequence}", place.display())))?)
     }
