@@ -66,7 +66,7 @@ fn wrong_command_lines_exit_with_2_and_say_what_is_wrong() {
         assert_eq!(done.code, 2, "{text}: {}{}", done.out, done.err);
         done.complains(2, &parts);
     }
-    run_words("inspect no/such/file").complains(1, &["no/such/file"]);
+    run_words("inspect no/such/file").complains(2, &["no/such/file"]);
 }
 
 #[test]
@@ -159,9 +159,9 @@ fn players_of_different_games_do_not_meet() {
         Process::start(&mut common::train(&config, &folder, &small)).finish().expect(0);
         runs.push(folder.display().to_string());
     }
-    run(["pit", &runs[0], &runs[1], "--games", "2"]).complains(1, &[&runs[1], "connect4", "tictactoe"]);
-    run(["pit", &runs[0], "random", "--game", "uttt", "--games", "2"]).complains(1, &[&runs[0], "tictactoe", "uttt"]);
-    run(["ugi", "othello", &runs[0]]).complains(1, &[&runs[0], "tictactoe", "othello"]);
+    run(["pit", &runs[0], &runs[1], "--games", "2"]).complains(2, &[&runs[1], "connect4", "tictactoe"]);
+    run(["pit", &runs[0], "random", "--game", "uttt", "--games", "2"]).complains(2, &[&runs[0], "tictactoe", "uttt"]);
+    run(["ugi", "othello", &runs[0]]).complains(2, &[&runs[0], "tictactoe", "othello"]);
     // The network implies the game.
     let report = run(["pit", &format!("{}@policy", runs[1]), "random", "--games", "2", "--json"]).expect(0).json();
     assert_eq!(report["game"], "connect4");

@@ -145,6 +145,8 @@ fn openvino(folder: Option<PathBuf>) -> OpenVino {
     let Some(folder) = folder else {
         let why = if std::env::var_os("SPARRING_OPENVINO").is_some() {
             "SPARRING_OPENVINO is set to nothing, which switches it off"
+        } else if places::cache_dir().is_none() {
+            "neither HOME nor XDG_CACHE_HOME is set, so it is not known where it is installed"
         } else {
             "`scripts/setup` installs it"
         };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{Outcome, print};
+use super::{Failure, Outcome, print};
 use crate::run::player::load_network;
 
 /// Say what a checkpoint, or the best network of a run, is
@@ -17,7 +17,10 @@ pub struct Inspect {
 
 impl Inspect {
     pub(super) fn run(self) -> Outcome {
-        let checkpoint = load_network(&self.path)?;
+        let checkpoint = load_network(&self.path).map_err(|error| match error {
+            error if error.is_usage() => Failure::Usage(error.to_string()),
+            error => error.into(),
+        })?;
         let info = &checkpoint.info;
         let document = json!({
             "checkpoint": info,

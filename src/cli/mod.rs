@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::run::player::PlayerError;
 use crate::run::stop::INTERRUPTED;
 
 /// How a verb ended without success.
@@ -31,6 +32,12 @@ impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Failed(error.to_string())
     }
+}
+
+/// What a name on the command line stands for cannot be had: a wrong command line, unless the system is at fault.
+fn usage_of(error: PlayerError) -> Failure {
+    let message = error.to_string();
+    if error.is_usage() { Failure::Usage(message) } else { Failure::Failed(message) }
 }
 
 /// What a verb comes to.
@@ -73,6 +80,10 @@ pub fn main() -> ExitCode {
             };
         }
     };
+    if std::env::current_dir().is_err() {
+        // libtorch's mathematics library would end the process.
+        return complain("the current folder is not there any more: change to another one", 1);
+    }
     let outcome = match arguments.verb {
         Verb::Train(verb) => verb.run(),
         Verb::Pit(verb) => verb.run(),

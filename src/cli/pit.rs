@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Failure, Outcome, print};
+use super::{Failure, Outcome, print, usage_of};
 use crate::game::{Game, full_name};
 use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
@@ -19,8 +19,9 @@ use crate::util::stats::{Estimate, Sprt, Tally as _, Verdict};
 
 /// Let two players play a match: paired games, each opening from both sides
 ///
-/// A PLAYER is a checkpoint file or the folder of a run, with @sims=N, @policy (the network alone), @algorithm=puct|gumbel,
-/// @c=C_PUCT or @temperature=T behind it; or `random`; or `mcts:SIMULATIONS` (UCB1 with random rollouts, @c=1.0).
+/// A PLAYER is a checkpoint file or the folder of a run, with any of these behind it: @sims=N, @policy (the network alone),
+/// @temperature=T, @view=averaged (each position judged through all symmetries), and keys of a config's section `search`
+/// such as @algorithm=puct or @fpu_reduction=0.2; or `random`; or `mcts:SIMULATIONS` (UCB1 with random rollouts, @c=1.0).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     sparring pit runs/uttt@sims=100 mcts:1000 --games 200\n  \
@@ -35,10 +36,10 @@ pub struct Pit {
     #[arg(long, value_name = "GAME")]
     game: Option<String>,
     /// Games to play, an even number
-    #[arg(long, default_value_t = 100, value_name = "N")]
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = parse_games)]
     games: usize,
-    /// Random plies at the beginning of each pair of games [default: 4, fewer where there are few moves]
-    #[arg(long, value_name = "N")]
+    /// Random plies at the beginning of each pair of games [default: 1 in tictactoe, 2 in connect4, 4 in the others]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     opening_plies: Option<u32>,
     /// Stop as soon as a sequential test between these Elo differences has decided
     #[arg(long, value_name = "ELO0,ELO1", allow_hyphen_values = true)]
@@ -47,8 +48,8 @@ pub struct Pit {
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
     /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    threads: Option<u32>,
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -57,28 +58,25 @@ pub struct Pit {
 impl Pit {
     pub(super) fn run(self) -> Outcome {
         let usage = |message: &str| Failure::Usage(message.to_owned());
-        if self.games == 0 || self.games % 2 == 1 {
-            return Err(usage("--games must be an even number above 0: every opening is played from both sides"));
-        }
-        if self.games > 1_000_000 {
-            return Err(usage("--games must be at most 1000000"));
-        }
-        if self.threads.is_some_and(|threads| !(1..=4096).contains(&threads)) {
-            return Err(usage("--threads must be from 1 to 4096"));
-        }
-        if self.opening_plies.is_some_and(|plies| plies > 1000) {
-            return Err(usage("--opening-plies must be at most 1000"));
-        }
+        let stop = StopFlag::new();
+        let _signals = Signals::listen(&stop)?;
         let sprt = self.sprt.as_deref().map(parse_sprt).transpose().map_err(Failure::Usage)?;
         let specs = [&self.a, &self.b].map(|text| PlayerSpec::parse(text).map_err(|e| Failure::Usage(e.to_string())));
         let [a, b] = specs;
         let specs = [a?, b?];
         let mut names = self.game.clone().into_iter().collect::<Vec<_>>();
         for spec in &specs {
-            names.extend(spec.checkpoint()?.map(|checkpoint| checkpoint.info.game));
+            names.extend(spec.checkpoint().map_err(usage_of)?.map(|checkpoint| checkpoint.info.game));
         }
         let name = names.first().cloned().ok_or_else(|| usage("name the game with --game: no player implies it"))?;
-        games::dispatch(&name, Match { pit: &self, specs, sprt }).map_err(|e| Failure::Usage(e.to_string()))?
+        games::dispatch(&name, Match { pit: &self, specs, sprt, stop }).map_err(|e| Failure::Usage(e.to_string()))?
+    }
+}
+
+fn parse_games(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(games) if (2..=1_000_000).contains(&games) && games % 2 == 0 => Ok(games),
+        _ => Err("expected an even number from 2 to 1000000: every opening is played from both sides".to_owned()),
     }
 }
 
@@ -94,6 +92,7 @@ struct Match<'a> {
     pit: &'a Pit,
     specs: [PlayerSpec; 2],
     sprt: Option<Sprt>,
+    stop: StopFlag,
 }
 
 impl GameVisitor for Match<'_> {
@@ -102,8 +101,8 @@ impl GameVisitor for Match<'_> {
     fn visit<G: Game>(self, game: G) -> Outcome {
         let engine = EngineChoice::default();
         let [a, b] = &self.specs;
-        let players = [a.open(&game, &engine)?, b.open(&game, &engine)?];
-        let threads = self.pit.threads.unwrap_or_else(cores);
+        let players = [a.open(&game, &engine).map_err(usage_of)?, b.open(&game, &engine).map_err(usage_of)?];
+        let threads = self.pit.threads.map_or_else(cores, |threads| threads as usize).min(self.pit.games);
         let pool = PoolParams { threads, slots: (self.pit.games / threads).clamp(1, 64) };
         let params = MatchParams {
             pairs: self.pit.games / 2,
@@ -112,13 +111,11 @@ impl GameVisitor for Match<'_> {
             seed: self.pit.seed,
             pool,
         };
-        let stop = StopFlag::new();
-        let _signals = Signals::listen(&stop)?;
         let live = std::io::stderr().is_terminal();
         let told = Mutex::new(Instant::now());
         let began = Instant::now();
         let stats = PoolStats::default();
-        let report = play_match(&game, &players, &params, &|| stop.is_set(), &stats, &|tally| {
+        let report = play_match(&game, &players, &params, &|| self.stop.is_set(), &stats, &|tally| {
             let mut told = told.lock().expect("nothing panics here");
             let every = Duration::from_secs(if live { 1 } else { 15 });
             if told.elapsed() >= every {
@@ -176,7 +173,10 @@ fn text_report<G: Game>(game: &G, task: &Match<'_>, report: &MatchReport, second
         let Estimate { value, low, high } = score;
         line(format!("score     {:.1} % (95 %: {:.1} to {:.1})", 100.0 * value, 100.0 * low, 100.0 * high));
         line(format!("Elo       {:+.0} (95 %: {:+.0} to {:+.0})", elo.value, elo.low, elo.high));
-        line(format!("superior  {:.1} %", 100.0 * tally.pairs.los()));
+        line(format!(
+            "superior  {:.1} % (chance that the first player is the stronger one)",
+            100.0 * tally.pairs.los()
+        ));
     }
     if let Some(sprt) = &task.sprt {
         let (low, high) = sprt.bounds();
@@ -187,7 +187,7 @@ fn text_report<G: Game>(game: &G, task: &Match<'_>, report: &MatchReport, second
         };
         line(format!("SPRT      {verdict} (llr {:.2}, bounds {low:.2} {high:.2})", sprt.llr(&tally.pairs)));
     }
-    line(format!("distinct  {} of {} games", report.distinct, report.games.len()));
+    line(format!("distinct  {} of {} games differ in their moves", report.distinct, report.games.len()));
     if report.distinct * 2 < report.games.len() {
         line("warning: most games repeat each other; raise --opening-plies".to_owned());
     }

@@ -7,7 +7,7 @@ use crate::run::config::RunConfig;
 use crate::run::cycle::Ended;
 use crate::run::dir::RunDir;
 use crate::run::pointer::Which;
-use crate::run::session::{SessionError, train};
+use crate::run::session::train;
 use crate::run::stop::{Signals, StopFlag};
 
 /// Start a training run from a config file, or resume it when its folder exists
@@ -30,20 +30,20 @@ pub struct Train {
 
 impl Train {
     pub(super) fn run(self) -> Outcome {
+        let stop = StopFlag::new();
+        let _signals = Signals::listen(&stop)?;
         let config = RunConfig::read(&self.config, &self.set).map_err(|errors| Failure::Usage(errors.to_string()))?;
         let folder = self.run.unwrap_or_else(|| {
             PathBuf::from("runs").join(self.config.file_stem().unwrap_or(std::ffi::OsStr::new("run")))
         });
         let dir = RunDir::new(folder);
-        let stop = StopFlag::new();
-        let _signals = Signals::listen(&stop)?;
         match train(config, &dir, &stop) {
             Ok(Ended::Complete(_)) => {
                 let best = dir.read_pointer(Which::Best)?.ok_or_else(|| Failure::Failed("the run is empty".into()))?;
                 print(&format!("{}\n", dir.checkpoint(best.generation).display()))
             }
             Ok(Ended::Interrupted(_)) => Err(Failure::Interrupted),
-            Err(error @ SessionError::Identity { .. }) => Err(Failure::Usage(error.to_string())),
+            Err(error) if error.is_usage() => Err(Failure::Usage(error.to_string())),
             Err(error) => Err(error.into()),
         }
     }

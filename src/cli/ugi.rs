@@ -2,7 +2,7 @@
 
 use std::io::{stdin, stdout};
 
-use super::{Failure, Outcome};
+use super::{Failure, Outcome, usage_of};
 use crate::game::Game;
 use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
@@ -33,7 +33,7 @@ impl GameVisitor for Serve {
     type Output = Outcome;
 
     fn visit<G: Game>(self, game: G) -> Outcome {
-        let player = self.0.open(&game, &EngineChoice::default())?;
+        let player = self.0.open(&game, &EngineChoice::default()).map_err(usage_of)?;
         Ok(serve(game, Box::new(SeatThinker::new(player)), stdin().lock(), stdout())?)
     }
 }

@@ -56,7 +56,7 @@ fn order_and_interruptions_leave_no_trace() {
     assert!(read_back.iter().map(|record| record.index).eq(0..60));
     assert_eq!(writer.finish().unwrap(), 60);
     assert_eq!(std::fs::read(&place.path).unwrap(), place.expected());
-    assert!(!journal_path(&place.path).exists());
+    assert!(!RecordWriter::journal_of(&place.path).exists());
     assert_eq!(read(&place.path).unwrap().records, read_back);
     let error = RecordWriter::open(&place.path, place.records[0].origin()).unwrap_err();
     assert!(matches!(error, RecordFileError::Complete { .. }));
@@ -65,7 +65,7 @@ fn order_and_interruptions_leave_no_trace() {
 #[test]
 fn a_journal_torn_anywhere_goes_on() {
     let place = Place::new(4);
-    let journal = journal_path(&place.path);
+    let journal = RecordWriter::journal_of(&place.path);
     let mut writer = place.open().writer;
     for pair in place.records.chunks(2) {
         writer.append(pair).unwrap();
@@ -121,7 +121,7 @@ fn what_does_not_belong_is_refused() {
     assert_eq!(place.open().writer.finish().unwrap(), 3);
 
     std::fs::remove_file(&place.path).unwrap();
-    std::fs::write(journal_path(&place.path), b"something else that is no journal at all").unwrap();
+    std::fs::write(RecordWriter::journal_of(&place.path), b"something else that is no journal at all").unwrap();
     let foreign = RecordWriter::open(&place.path, place.records[0].origin());
     assert!(matches!(foreign, Err(RecordFileError::Foreign { .. })));
     RecordWriter::discard_journal(&place.path).unwrap();
@@ -149,7 +149,7 @@ fn a_failed_append_may_be_tried_again() {
     // A read-only handle stands for a disk that takes nothing.
     let place = Place::new(2);
     let mut writer = place.open().writer;
-    writer.file = File::open(journal_path(&place.path)).unwrap();
+    writer.file = File::open(RecordWriter::journal_of(&place.path)).unwrap();
     assert!(writer.append(&place.records).is_err());
     assert!(writer.indices().is_empty());
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use super::opening::{Opening, distinct_openings};
+use super::opening::Openings;
 use super::pool::{Finished, PoolError, PoolParams, PoolStats, Table, Tables, play_pool};
 use super::seat::Player;
 use crate::game::{Game, Outcome, Player as Side};
@@ -107,7 +107,9 @@ impl Desk {
 }
 
 struct Pairs<'a, G: Game> {
-    openings: &'a [Opening<G>],
+    game: &'a G,
+    openings: Mutex<Openings<G>>,
+    pairs: usize,
     next: AtomicUsize,
     seed: u64,
 }
@@ -115,13 +117,18 @@ struct Pairs<'a, G: Game> {
 impl<G: Game> Tables<G> for Pairs<'_, G> {
     fn next(&self) -> Option<Table<G>> {
         let index = self.next.fetch_add(1, Relaxed);
-        let opening = self.openings.get(index / 2)?;
+        if index / 2 >= self.pairs {
+            return None;
+        }
+        let mut openings = self.openings.lock().expect("drawing an opening does not panic");
+        let opening = openings.get(self.game, index / 2).clone();
+        drop(openings);
         let seats = if index.is_multiple_of(2) { [0, 1] } else { [1, 0] };
         Some(Table {
             index: index as u64,
             seats,
-            start: opening.start.clone(),
-            opening: opening.moves.clone(),
+            start: opening.start,
+            opening: opening.moves,
             random: Stream::keyed(self.seed, Purpose::Match, &[index as u64]),
         })
     }
@@ -142,9 +149,9 @@ pub fn play_match<G: Game>(
     stats: &PoolStats,
     progress: &(dyn Fn(&MatchTally) + Sync),
 ) -> Result<MatchReport, PoolError> {
-    let mut random = Stream::keyed(params.seed, Purpose::Opening, &[]);
-    let openings = distinct_openings(game, params.opening_plies, params.pairs, &mut random);
-    let tables = Pairs { openings: &openings, next: AtomicUsize::new(0), seed: params.seed };
+    let openings = Openings::new(params.opening_plies, Stream::keyed(params.seed, Purpose::Opening, &[]));
+    let openings = Mutex::new(openings);
+    let tables = Pairs { game, openings, pairs: params.pairs, next: AtomicUsize::new(0), seed: params.seed };
     let decided = AtomicBool::new(false);
     let desk = Mutex::new(Desk {
         pending: BTreeMap::new(),

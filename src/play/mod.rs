@@ -9,6 +9,6 @@ mod seat;
 mod tests;
 
 pub use contest::{MatchParams, MatchReport, MatchTally, play_match};
-pub use opening::{Opening, distinct_openings, random_opening};
+pub use opening::{Opening, Openings, random_opening};
 pub use pool::{Finished, PoolError, PoolParams, PoolStats, Table, Tables, play_pool};
 pub use seat::{EvaluatorSource, FastMoves, Mover, Player, SearchSeat, Seat, Temperature};

@@ -29,7 +29,7 @@ impl<G: Game> Opening<G> {
 /// more than the game has, fewer moves are made.
 pub fn random_opening<G: Game>(game: &G, plies: usize, random: &mut Stream) -> Opening<G> {
     let mut scratch = Vec::new();
-    let mut wanted = plies;
+    let mut wanted = plies.min(game.max_plies());
     loop {
         for _ in 0..16 {
             let start = game.start(random);
@@ -48,19 +48,40 @@ pub fn random_opening<G: Game>(game: &G, plies: usize, random: &mut Stream) -> O
     }
 }
 
-/// `count` random openings that lead to different positions as far as there are that many: after 200 tries for one
-/// opening a position may repeat.
-pub fn distinct_openings<G: Game>(game: &G, plies: usize, count: usize, random: &mut Stream) -> Vec<Opening<G>> {
-    let mut seen = HashSet::new();
-    (0..count)
-        .map(|_| {
-            for _ in 0..200 {
-                let opening = random_opening(game, plies, random);
-                if seen.insert(game.key(&opening.position(game))) {
-                    return opening;
-                }
+/// Random openings one after the other that lead to different positions as far as there are such: when 200 tries have
+/// found none, positions may repeat from there on.
+#[derive(Debug)]
+pub struct Openings<G: Game> {
+    plies: usize,
+    random: Stream,
+    seen: HashSet<G::Key>,
+    drawn: Vec<Opening<G>>,
+    exhausted: bool,
+}
+
+impl<G: Game> Openings<G> {
+    /// Openings of so many plies, drawn with `random`.
+    pub fn new(plies: usize, random: Stream) -> Self {
+        Self { plies, random, seen: HashSet::new(), drawn: Vec::new(), exhausted: false }
+    }
+
+    /// Opening number `index`, from 0; the same one whenever and in whatever order it is asked for.
+    pub fn get(&mut self, game: &G, index: usize) -> &Opening<G> {
+        while self.drawn.len() <= index {
+            let opening = self.draw(game);
+            self.drawn.push(opening);
+        }
+        &self.drawn[index]
+    }
+
+    fn draw(&mut self, game: &G) -> Opening<G> {
+        for _ in 0..if self.exhausted { 0 } else { 200 } {
+            let opening = random_opening(game, self.plies, &mut self.random);
+            if self.seen.insert(game.key(&opening.position(game))) {
+                return opening;
             }
-            random_opening(game, plies, random)
-        })
-        .collect()
+        }
+        self.exhausted = true;
+        random_opening(game, self.plies, &mut self.random)
+    }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::gate::GateParams;
+use super::gate::{GateMode, GateParams};
 use super::generate::SelfPlayParams;
 use super::stop::StopParams;
 use super::strict::{ConfigErrors, Findings, Reader};
@@ -162,6 +162,12 @@ fn check(config: &RunConfig, findings: &mut Findings) {
     }
     if let Err(error) = config.gate.sprt().check() {
         findings.add("gate.elo1", error.to_string());
+    }
+    if config.stop.elo.is_some() && config.gate.mode == GateMode::Off && config.gate.anchor_games == 0 {
+        findings.add(
+            "stop.elo",
+            "is never reached: no games are rated, as gate.mode is off and gate.anchor_games is 0; set one of them",
+        );
     }
     if config.gate.games % 2 == 1 {
         findings.add("gate.games", "must be even: every opening is played from both sides");

@@ -156,10 +156,13 @@ impl Observer for Console {
             }
             Event::SelfPlay(summary) => self.line(&self_play(summary)),
             Event::Replay(replay) => self.line(&format!(
-                "  replay window: {} positions, {:.1} MB, {} generations",
+                "  replay window: {} positions, {:.1} MB, of {}",
                 group(replay.positions),
                 replay.bytes as f64 / 1e6,
-                replay.age + 1
+                match replay.age {
+                    0 => "1 generation".to_owned(),
+                    age => format!("{} generations", age + 1),
+                }
             )),
             Event::Gate(gate) => self.line(&self::gate(gate)),
             Event::Elo(elo) => self.line(&format!(

@@ -67,6 +67,12 @@ pub enum RunError {
         .folder.display()
     )]
     NoGames { folder: PathBuf },
+    #[error(
+        "there is no {}, without which training cannot go on: restore it from a copy, or start a new run in another \
+         folder with --run",
+        .file.display()
+    )]
+    NoTrainer { file: PathBuf },
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]

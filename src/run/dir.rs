@@ -60,12 +60,14 @@ pub enum DirError {
     },
     /// The folder holds parts of a run but no config.
     #[error(
-        "{} holds {entry} of a run but no config.json: restore it from a copy, or choose another folder",
+        "{} holds {entry} of a run but no {missing}: restore it from a copy, or choose another folder",
         .folder.display()
     )]
-    NoConfig {
+    Incomplete {
         /// The folder.
         folder: PathBuf,
+        /// What is not there ("config.json").
+        missing: &'static str,
         /// What it holds ("games").
         entry: String,
     },
@@ -197,6 +199,10 @@ impl RunDir {
         if has("config.json") && has("checkpoints") {
             return Ok(Found::Run);
         }
+        if has("config.json") && has("metrics.jsonl") && has("state") {
+            let (folder, entry) = (self.root.clone(), "state".to_owned());
+            return Err(DirError::Incomplete { folder, missing: "checkpoints", entry });
+        }
         // A config alone may be anybody's: those of runs are written after the folders.
         let known = |name: &str| FOLDERS.contains(&name) || FILES.contains(&name);
         if let Some(entry) = names.iter().find(|name| *name == "config.json" || !known(name)) {
@@ -206,7 +212,8 @@ impl RunDir {
             let path = self.root.join(name);
             let filled = !path.is_dir() || fs::read_dir(&path).map_err(failed)?.next().is_some();
             if filled {
-                return Err(DirError::NoConfig { folder: self.root.clone(), entry: name.clone() });
+                let (folder, entry) = (self.root.clone(), name.clone());
+                return Err(DirError::Incomplete { folder, missing: "config.json", entry });
             }
         }
         Ok(Found::Unfinished)

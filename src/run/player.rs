@@ -11,7 +11,7 @@ use super::strict::{Reader, resolved_value};
 use crate::game::Game;
 use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, InferenceFactory, OpenError};
 use crate::play::{Player, SearchSeat, Seat, Temperature};
-use crate::search::{Algorithm, SearchParams};
+use crate::search::SearchParams;
 
 /// Simulations of a network player that names none.
 pub const DEFAULT_SIMULATIONS: u32 = 100;
@@ -35,6 +35,8 @@ enum Kind {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum NetworkError {
+    #[error("there is no file or folder {path}; name a checkpoint file or the folder of a run")]
+    Missing { path: String },
     #[error("{folder} is no run: it has no config.json; name a checkpoint file or the folder of a run")]
     NoRun { folder: String },
     #[error("{folder} is a run that has no network yet; train it first")]
@@ -47,11 +49,21 @@ pub enum NetworkError {
     Checkpoint(#[from] CheckpointError),
 }
 
+impl NetworkError {
+    /// Whether the place named holds no network at all.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::NoRun { .. } | Self::NoNetwork { .. } | Self::Missing { .. })
+    }
+}
+
 /// The checkpoint `path`, or the best one of the run in the folder `path`, verified.
 ///
 /// # Errors
 /// When there is none, or it is damaged.
 pub fn load_network(path: &Path) -> Result<Checkpoint, NetworkError> {
+    if matches!(path.try_exists(), Ok(false)) {
+        return Err(NetworkError::Missing { path: path.display().to_string() });
+    }
     if !path.is_dir() {
         return Ok(Checkpoint::load(path)?);
     }
@@ -80,6 +92,17 @@ pub enum PlayerError {
     Mismatch { text: String, error: GameMismatch },
     #[error("player {text:?}: {error}")]
     Open { text: String, error: OpenError },
+}
+
+impl PlayerError {
+    /// Whether another text would help: there is no such player, or it plays another game.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Text { .. } | Self::Mismatch { .. } => true,
+            Self::Network { error, .. } => error.is_usage(),
+            Self::Open { .. } => false,
+        }
+    }
 }
 
 /// Splits a player's text into name and options. A path may itself hold an `@`: the longest part that is there is the
@@ -151,7 +174,7 @@ impl PlayerSpec {
             return Err(fail("say how many simulations it makes: `mcts:1000`".to_owned()));
         } else {
             let (mut simulations, mut temperature, mut view) = (None, 0.0, View::default());
-            let mut search = SearchParams { algorithm: Algorithm::Puct, ..SearchParams::default() };
+            let mut search = SearchParams::default();
             let mut search_sets = Vec::new();
             for (option, value) in options {
                 match (option, value) {
@@ -231,7 +254,7 @@ mod tests {
             ("random@sims=3", "takes none"),
             ("no/such/file", "no file or folder"),
             (".@sims=many", "expected a number"),
-            (".@algorithm=x", "did you mean"),
+            (".@algorithm=x", "expected \"puct\" or \"gumbel\""),
             (".@nonsense=1", "unknown key"),
             (".@fpu_reduction=9", "is out of range; expected"),
             (".@view=upside", "as_is, random"),

@@ -13,7 +13,9 @@ use super::strict::{Change, ConfigErrors, diff, resolved_json, resolved_value};
 use super::tensorboard::TensorBoard;
 use crate::game::Game;
 use crate::games::{self, GameNameError, GameVisitor};
-use crate::net::{ChoiceError, available};
+use crate::net::{ChoiceError, NetSpec, available};
+use crate::util::machine;
+use crate::util::publish::{PublishError, write_atomic};
 
 /// A run could not be started or has failed.
 #[derive(Debug, thiserror::Error)]
@@ -32,14 +34,26 @@ pub enum SessionError {
     },
     /// The run has results but no state.
     #[error(
-        "{folder} holds games or trained networks but no state/run.state, so it is not known where it stopped: restore          that file from a copy, or start a new run in another folder with --run"
+        "{folder} holds games or trained networks but no state/run.state, so it is not known where it stopped: restore \
+         that file from a copy, or start a new run in another folder with --run"
     )]
     NoState {
         /// The run's folder.
         folder: String,
     },
+    /// More memory is asked for than the machine has.
+    #[error(
+        "the config asks for about {wanted} MB (selfplay.cache_megabytes and the network), and this machine \
+         has {have} MB: lower them"
+    )]
+    Memory {
+        /// What is asked for, in megabytes.
+        wanted: u64,
+        /// What there is, in megabytes.
+        have: u64,
+    },
     /// The config stored in the run is damaged.
-    #[error("{0}")]
+    #[error("the config that this run keeps cannot be read; restore that file from a copy:\n{0}")]
     StoredConfig(ConfigErrors),
     /// There is no such game.
     #[error(transparent)]
@@ -50,6 +64,13 @@ pub enum SessionError {
     /// The run failed.
     #[error(transparent)]
     Run(#[from] RunError),
+}
+
+impl SessionError {
+    /// Whether the config or the command line is at fault.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Identity { .. } | Self::Game(_) | Self::Choice(_) | Self::Memory { .. })
+    }
 }
 
 impl From<DirError> for SessionError {
@@ -71,12 +92,14 @@ fn list(changes: &[Change]) -> String {
 /// When the folder is something else, the config does not fit the run, or the work fails. Everything published stays.
 pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<Ended, SessionError> {
     let resolved = config.engine_choice().resolve(&available())?;
-    let mut notes: Vec<String> = resolved.reasons.clone();
+    check_memory(&config)?;
+    let mut notes: Vec<String> = vec![format!("evaluations by {resolved}")];
+    let mut changed = false;
     let lock = match dir.find()? {
         Found::Run => {
             let lock = dir.open()?;
             let text = std::fs::read_to_string(dir.config())
-                .map_err(|e| DirError::from(crate::util::publish::PublishError::reading(&dir.config(), e)))?;
+                .map_err(|e| DirError::from(PublishError::reading(&dir.config(), e)))?;
             let stored = RunConfig::parse(&dir.config().display().to_string(), &text, &[])
                 .map_err(SessionError::StoredConfig)?;
             config.training_threads = config.training_threads.or(stored.training_threads);
@@ -89,8 +112,7 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
             }
             if !free.is_empty() {
                 notes.push(format!("the config has changed since:\n{}", list(&free)));
-                crate::util::publish::write_atomic(&dir.config(), resolved_json(&config).as_bytes())
-                    .map_err(DirError::from)?;
+                changed = true;
             }
             lock
         }
@@ -106,10 +128,30 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
     };
     let (observers, gaps) = observers(dir, &state)?;
     notes.extend(gaps);
-    let task = Task { config: &config, dir, state, observers, resolved, stop: stop.clone(), notes };
+    let task = Task { config: &config, dir, state, observers, resolved, stop: stop.clone(), notes, changed };
     let ended = games::dispatch(&config.game, task)??;
     drop(lock);
     Ok(ended)
+}
+
+/// Whether the machine can hold what the config asks for; where it cannot, allocations would end the process.
+fn check_memory(config: &RunConfig) -> Result<(), SessionError> {
+    struct Parameters<'a>(&'a RunConfig);
+    impl GameVisitor for Parameters<'_> {
+        type Output = u64;
+        fn visit<G: Game>(self, game: G) -> u64 {
+            NetSpec::for_game(&game, self.0.network.clone()).parameter_count() as u64
+        }
+    }
+    // Weights, average, two moments, and a gradient for each thread, as float32.
+    let vectors = 4 + config.training_threads() as u64;
+    let network = games::dispatch(&config.game, Parameters(config))?.saturating_mul(4 * vectors) >> 20;
+    let cache = u64::from(config.selfplay.cache_megabytes);
+    let wanted = network + cache;
+    match machine::memory() {
+        Some(bytes) if wanted > bytes >> 20 => Err(SessionError::Memory { wanted, have: bytes >> 20 }),
+        _ => Ok(()),
+    }
 }
 
 /// Terminal, `metrics.jsonl` and TensorBoard, the latter two cut back to the state that is resumed.
@@ -140,16 +182,23 @@ struct Task<'a> {
     resolved: crate::net::Resolved,
     stop: StopFlag,
     notes: Vec<String>,
+    /// Whether the config is another one than the run keeps.
+    changed: bool,
 }
 
 impl GameVisitor for Task<'_> {
     type Output = Result<Ended, RunError>;
 
     fn visit<G: Game>(self, game: G) -> Self::Output {
-        let Self { config, dir, state, mut observers, resolved, stop, notes } = self;
+        let Self { config, dir, state, mut observers, resolved, stop, notes, changed } = self;
         for note in notes {
             observers.observe(&Event::Notice(note))?;
         }
-        Cycle::new(game, config, dir, state, observers, resolved, stop)?.run()
+        let mut cycle = Cycle::new(game, config, dir, state, observers, resolved, stop)?;
+        if changed {
+            // Only now: a config that the run cannot go on with is not kept.
+            write_atomic(&dir.config(), resolved_json(config).as_bytes()).map_err(DirError::from)?;
+        }
+        cycle.run()
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! `tch`'s own optimizers can neither give away nor take back their state, so a run could not be resumed exactly.
 
-use multiversion::multiversion;
 use rayon::prelude::*;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -189,9 +188,6 @@ struct AdamwNumbers {
     length: f32,
 }
 
-// Compiled for several generations of CPUs, of which the best is taken. None of them fuses a product with a sum, so
-// that the numbers are the same on all.
-#[multiversion(targets("x86_64+avx512f+avx512dq", "x86_64+avx2"))]
 fn adamw_pass(with: AdamwNumbers, parameters: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32]) {
     let AdamwNumbers { new1, new2, unbias, epsilon, keep, length } = with;
     for (((x, &g), m), v) in parameters.iter_mut().zip(gradient).zip(first).zip(second) {
@@ -201,7 +197,6 @@ fn adamw_pass(with: AdamwNumbers, parameters: &mut [f32], gradient: &[f32], firs
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512dq", "x86_64+avx2"))]
 fn sgd_pass([rate, decay, momentum]: [f32; 3], parameters: &mut [f32], gradient: &[f32], velocity: &mut [f32]) {
     for ((x, &g), v) in parameters.iter_mut().zip(gradient).zip(velocity) {
         let g = g + decay * *x;

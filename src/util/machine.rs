@@ -34,6 +34,13 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
+/// The machine's memory in bytes; `None` where the system does not tell.
+pub fn memory() -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
+}
+
 /// Looks at the processor.
 pub fn cpu() -> Cpu {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

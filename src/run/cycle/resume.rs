@@ -17,7 +17,9 @@ impl<G: Game> Cycle<'_, G> {
             self.checkpoint(self.state.best)?;
             if let Some(name) = &self.state.trainer {
                 let file = self.dir.state_file(name);
-                std::fs::metadata(&file).map_err(|e| super::DirError::from(PublishError::reading(&file, e)))?;
+                if !file.exists() {
+                    return Err(RunError::NoTrainer { file });
+                }
             }
         }
         for generation in first.max(1)..self.state.window_totals.len() {

@@ -154,10 +154,6 @@ impl<'a, T: DeserializeOwned + JsonSchema> Reader<'a, T> {
             check(&given, &mut findings);
             problems.extend(placed(findings, &tree));
         }
-        if !problems.is_empty() {
-            return Err(ConfigErrors::new(source, problems));
-        }
-
         let mut value = match preset {
             Some(preset) => merge(preset, given, &shape),
             None => given,
@@ -165,18 +161,48 @@ impl<'a, T: DeserializeOwned + JsonSchema> Reader<'a, T> {
         if let Some(map) = value.as_object_mut() {
             map.shift_remove("$schema");
         }
-        let config: T = serde_json::from_value(value.clone()).map_err(|e| {
-            let path = blame::blame::<T>(&value, &e.to_string());
-            ConfigErrors::new(source, vec![Problem::new(place_of(&tree, &path), path, e.to_string())])
-        })?;
-
-        let mut findings = Findings::default();
-        self.checks.iter().for_each(|check| check(&config, &mut findings));
-        if findings.is_empty() {
-            return Ok(config);
+        // Where something is wrong already, the meaning of the rest is checked with defaults in its place.
+        let told = problems.len();
+        for problem in &problems {
+            prune(&mut value, &problem.path);
         }
-        Err(ConfigErrors::new(source, placed(findings, &tree).collect()))
+        let config: Option<T> = loop {
+            match serde_json::from_value(value.clone()) {
+                Ok(config) => break Some(config),
+                Err(e) => {
+                    let path = blame::blame::<T>(&value, &e.to_string());
+                    let pruned = prune(&mut value, &path);
+                    // What is missing because it was taken out has been told.
+                    if told == 0 || (pruned && !e.to_string().starts_with("missing field")) {
+                        problems.push(Problem::new(place_of(&tree, &path), path, e.to_string()));
+                    }
+                    if !pruned {
+                        break None;
+                    }
+                }
+            }
+        };
+        if let Some(config) = &config {
+            let mut findings = Findings::default();
+            self.checks.iter().for_each(|check| check(config, &mut findings));
+            let known: Vec<String> = problems.iter().map(|problem| problem.path.clone()).collect();
+            problems.extend(placed(findings, &tree).filter(|problem| !known.contains(&problem.path)));
+        }
+        match config {
+            Some(config) if problems.is_empty() => Ok(config),
+            _ => Err(ConfigErrors::new(source, problems)),
+        }
     }
+}
+
+/// Takes the key `path` (`search.simulations`, `devices[1]`) out of a config; of a list the whole of it. Whether it was
+/// there. The game stays: it has no default, and all others depend on it.
+fn prune(value: &mut Json, path: &str) -> bool {
+    let key = path.split('[').next().unwrap_or_default();
+    let (parents, last) = key.rsplit_once('.').unwrap_or(("", key));
+    let place = parents.split('.').filter(|part| !part.is_empty()).try_fold(value, |value, part| value.get_mut(part));
+    let Some(map) = place.and_then(Json::as_object_mut) else { return false };
+    map.get(last).is_some_and(|found| path != "game" || !found.is_string()) && map.shift_remove(last).is_some()
 }
 
 /// Findings with their places.
