@@ -464,9 +464,12 @@ fn other_damaged_files_are_named_or_mended() {
 fn games_pointers_and_old_networks_that_are_lost_do_not_stop_a_run() {
     let place = Place::after_one_generation();
     let run = place.run();
+    let gate = "gate={\"mode\": \"off\", \"anchor_games\": 0}";
+    let until =
+        |iterations: u32| place.train(&[&format!("stop.iterations={iterations}"), "selfplay.games=20", gate]).finish();
     // The other pointer in the place of the best one, games without a readable byte, a journal of nothing, and the
     // network that training began with gone.
-    let second = place.train(&["stop.iterations=2", "selfplay.games=20"]).finish().expect(0);
+    let second = until(2).expect(0);
     let pointer = fs::read(run.join("best")).unwrap();
     let old = String::from_utf8(pointer.clone()).unwrap();
     assert!(second.out.contains("gen-000002") && old.contains("gen-000002"), "{old}");
@@ -476,19 +479,19 @@ fn games_pointers_and_old_networks_that_are_lost_do_not_stop_a_run() {
     fs::write(&games, vec![0; 4096]).unwrap();
     fs::write(run.join("games/gen-000003.part"), vec![0; 100]).unwrap();
     fs::remove_file(run.join("checkpoints/gen-000000.safetensors")).unwrap();
-    let told = place.train(&["stop.iterations=3", "selfplay.games=20"]).finish().expect(0).err;
-    for part in ["`best` names generation 1", "gen-000001.games", "gen-000003.part", "damaged/", "played again"] {
+    let told = until(3).expect(0).err;
+    for part in ["`best` names generation 0", "gen-000001.games", "gen-000003.part", "damaged/", "played again"] {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(!games.exists() && run.join("damaged/gen-000001.games").exists());
     // A games file that is gone altogether, and then what cannot be done without: told before any game is played.
     fs::remove_file(run.join("games/gen-000002.games")).unwrap();
-    let told = place.train(&["stop.iterations=4", "selfplay.games=20"]).finish().expect(0).err;
+    let told = until(4).expect(0).err;
     assert!(told.contains("gen-000002.games") && told.contains("goes on without"), "{told}");
     let best = run.join("checkpoints/gen-000004.safetensors");
     fs::copy(run.join("checkpoints/gen-000003.safetensors"), &best).unwrap();
     fs::remove_file(run.join("best")).unwrap();
-    let done = place.train(&["stop.iterations=5", "selfplay.games=20"]).finish();
+    let done = until(5);
     done.complains(1, &["gen-000004.safetensors", "generation 3", "restore"]);
     assert!(!run.join("games/gen-000005.part").exists());
 }
