@@ -80,10 +80,6 @@ pub fn main() -> ExitCode {
             };
         }
     };
-    if std::env::current_dir().is_err() {
-        // libtorch's mathematics library would end the process.
-        return complain("the current folder is not there any more: change to another one", 1);
-    }
     let outcome = match arguments.verb {
         Verb::Train(verb) => verb.run(),
         Verb::Pit(verb) => verb.run(),
