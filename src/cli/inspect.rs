@@ -17,10 +17,7 @@ pub struct Inspect {
 
 impl Inspect {
     pub(super) fn run(self) -> Outcome {
-        let checkpoint = load_network(&self.path).map_err(|error| match error {
-            error if error.is_usage() => Failure::Usage(error.to_string()),
-            error => error.into(),
-        })?;
+        let checkpoint = load_network(&self.path).map_err(|error| Failure::of(&error, error.is_usage()))?;
         let info = &checkpoint.info;
         let document = json!({
             "checkpoint": info,

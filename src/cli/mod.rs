@@ -34,10 +34,16 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
+impl Failure {
+    /// The failure that `error` is: of the command line or config where `is_usage`, else of the work.
+    fn of(error: &impl std::error::Error, is_usage: bool) -> Self {
+        if is_usage { Self::Usage(error.to_string()) } else { Self::Failed(error.to_string()) }
+    }
+}
+
 /// What a name on the command line stands for cannot be had: a wrong command line, unless the system is at fault.
 fn usage_of(error: PlayerError) -> Failure {
-    let message = error.to_string();
-    if error.is_usage() { Failure::Usage(message) } else { Failure::Failed(message) }
+    Failure::of(&error, error.is_usage())
 }
 
 /// What a verb comes to.

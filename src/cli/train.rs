@@ -43,8 +43,7 @@ impl Train {
                 print(&format!("{}\n", dir.checkpoint(best.generation).display()))
             }
             Ok(Ended::Interrupted(_)) => Err(Failure::Interrupted),
-            Err(error) if error.is_usage() => Err(Failure::Usage(error.to_string())),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(Failure::of(&error, error.is_usage())),
         }
     }
 }

@@ -101,12 +101,9 @@ impl<G: Game, E: Evaluator<G>> Evaluator<G> for Symmetrized<G, E> {
         }
         self.inner.evaluate(game, &self.leaves, &mut self.answer)?;
         out.reset(leaves);
-        if images == 1 {
-            out.values.copy_from_slice(&self.answer.values);
-        } else {
-            for (value, seen) in out.values.iter_mut().zip(self.answer.values.chunks_exact(images)) {
-                *value = mean(seen);
-            }
+        // The mean of one number is that number, bit for bit.
+        for (value, seen) in out.values.iter_mut().zip(self.answer.values.chunks_exact(images)) {
+            *value = mean(seen);
         }
         out.priors.fill(0.0);
         self.place.resize(game.action_count(), 0);

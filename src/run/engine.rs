@@ -28,6 +28,13 @@ impl<G: Game> NetSource<G> {
         Self { symmetry, ..self }
     }
 
+    fn cached(&self, evaluator: impl Evaluator<G> + 'static) -> Box<dyn Evaluator<G>> {
+        match &self.cache {
+            Some(cache) => Box::new(Cached::new(evaluator, cache.clone())),
+            None => Box::new(evaluator),
+        }
+    }
+
     /// The network.
     pub fn factory(&self) -> &InferenceFactory {
         &self.factory
@@ -42,15 +49,11 @@ impl<G: Game> NetSource<G> {
 impl<G: Game> EvaluatorSource<G> for NetSource<G> {
     fn worker(&self) -> Result<Box<dyn Evaluator<G>>, EvalError> {
         let network = NetEvaluator::new(&self.factory).map_err(|error| EvalError(error.to_string()))?;
-        Ok(match (self.symmetry, &self.cache) {
-            (SymmetryMode::None, Some(cache)) => Box::new(Cached::new(network, cache.clone())),
-            (SymmetryMode::None, None) => Box::new(network),
+        Ok(match self.symmetry {
+            SymmetryMode::None => self.cached(network),
             // The average is what is worth remembering, not its parts.
-            (mode @ SymmetryMode::Averaged, Some(cache)) => {
-                Box::new(Cached::new(Symmetrized::new(network, mode), cache.clone()))
-            }
-            (mode, Some(cache)) => Box::new(Symmetrized::new(Cached::new(network, cache.clone()), mode)),
-            (mode, None) => Box::new(Symmetrized::new(network, mode)),
+            mode @ SymmetryMode::Averaged => self.cached(Symmetrized::new(network, mode)),
+            mode => Box::new(Symmetrized::new(self.cached(network), mode)),
         })
     }
 }
