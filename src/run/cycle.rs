@@ -290,8 +290,11 @@ impl<'a, G: Game> Cycle<'a, G> {
         let mut found = None;
         if file.exists() {
             // The process ended between the publication of the games and that of the state.
-            RecordWriter::discard_journal(&file)?;
             found = self.games_of(generation)?;
+            // Where the file cannot be read the journal still holds its games.
+            if found.is_some() {
+                RecordWriter::discard_journal(&file)?;
+            }
         }
         if found.is_none() {
             let writer = self.open_journal(generation)?;
