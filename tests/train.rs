@@ -497,6 +497,39 @@ fn games_pointers_and_old_networks_that_are_lost_do_not_stop_a_run() {
 }
 
 #[test]
+fn damaged_games_of_the_generation_in_progress_are_played_again() {
+    let rest = ["stop.iterations=2", "selfplay.games=20"];
+    let whole = Place::after_one_generation();
+    whole.train(&rest).finish().expect(0);
+    let games = fs::read(whole.run().join("games/gen-000002.games")).unwrap();
+    // As if the process had ended between the publication of the games and that of the state, and the disk had then lost
+    // something: one bit, or all, or the file were of another generation.
+    let flipped = |at: usize| {
+        let mut bytes = games.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let foreign = fs::read(whole.run().join("games/gen-000001.games")).unwrap();
+    for (damaged, part) in [(flipped(games.len() / 2), "damaged"), (vec![0; 100], "no"), (foreign, "expected")] {
+        let place = Place::after_one_generation();
+        fs::write(place.run().join("games/gen-000002.games"), damaged).unwrap();
+        let told = place.train(&rest).finish().expect(0).err;
+        for part in [part, "gen-000002.games", "damaged/", "played again"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert_eq!(results(&place.run()), results(&whole.run()));
+    }
+    // A journal that was finished but not yet removed is enough: nothing is played again.
+    let place = Place::after_one_generation();
+    fs::write(place.run().join("games/gen-000002.games"), flipped(games.len() - 20)).unwrap();
+    // A journal is a file of games without its closing mark.
+    fs::write(place.run().join("games/gen-000002.part"), &games[..games.len() - 16]).unwrap();
+    let told = place.train(&rest).finish().expect(0).err;
+    assert!(told.contains("what is missing"), "{told}");
+    assert_eq!(results(&place.run()), results(&whole.run()));
+}
+
+#[test]
 fn a_lost_state_is_told_and_nothing_is_overwritten_and_a_lost_pointer_is_made_anew() {
     let place = Place::after_one_generation();
     let again = ["stop.iterations=2", "selfplay.games=20"];

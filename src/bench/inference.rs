@@ -108,7 +108,7 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
         for (batch, (threads, on)) in BATCHES.into_iter().flat_map(|b| thread_counts().into_iter().map(move |t| (b, t)))
         {
             let work = |worker: &mut Box<dyn Inference>| run(worker.as_mut(), &planes[..batch * each], each);
-            let figure = bench.measure.rate(threads, &|| source.worker(), &work)?;
+            let figure = bench.rate(threads, &|| source.worker(), &work)?;
             rows.add(&format!("{setup}, batch {batch}, {on}"), "positions/s", figure);
         }
     }

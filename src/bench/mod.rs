@@ -12,7 +12,6 @@ mod compare;
 mod document;
 mod figure;
 mod inference;
-mod measure;
 mod memory;
 mod records;
 mod rules;
@@ -36,10 +35,10 @@ use crate::train::TrainError;
 use crate::util::machine::cores;
 use crate::util::rng::{Purpose, Stream};
 
+pub use crate::util::rate::Measure;
 pub use compare::{Agreement, Comparison, Ratio};
 pub use document::{Document, DocumentError, FORMAT, Machine, Row, RowName};
 pub use figure::Figure;
-pub use measure::Measure;
 pub use signature::{Part, Signature};
 pub use target::{Job, TargetError, jobs};
 
@@ -225,6 +224,17 @@ impl<G: Game> Bench<'_, G> {
     /// The network of a job that has one.
     fn network(&self) -> Result<&Network, BenchError> {
         self.network.as_ref().ok_or(BenchError::Inconsistent("a group that needs a network was measured without one"))
+    }
+
+    /// What `threads` threads get done in a second; see [`Measure::rates`].
+    fn rate<W>(
+        &self,
+        threads: usize,
+        worker: &(impl Fn() -> Result<W, BenchError> + Sync),
+        work: &(impl Fn(&mut W) -> Result<u64, BenchError> + Sync),
+    ) -> Result<Figure, BenchError> {
+        let rates = self.measure.rates(threads, worker, work)?;
+        Figure::of(rates).ok_or(BenchError::Inconsistent("there are no repetitions"))
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
         [("random games".to_owned(), "games/s", &play), (format!("perft {depth}"), "nodes/s", &count)];
     for (case, unit, work) in cases {
         let worker = || Ok(Worker { random: Stream::keyed(0, Purpose::Analysis, &[]), scratch: Vec::new() });
-        rows.add(&case, unit, bench.measure.rate(1, &worker, &|worker| Ok(work(worker)))?);
+        rows.add(&case, unit, bench.rate(1, &worker, &|worker| Ok(work(worker)))?);
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
             Judge::Uniform(_) | Judge::Rollouts => 1,
         };
         let work = |worker: &mut Worker<G>| worker.search(&bench.game, width);
-        rows.add(case, "simulations/s", bench.measure.rate(1, &|| Worker::new(bench, judge), &work)?);
+        rows.add(case, "simulations/s", bench.rate(1, &|| Worker::new(bench, judge), &work)?);
     }
     Ok(())
 }

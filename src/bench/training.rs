@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 
-use super::measure::Meter;
 use super::records::replay_window;
 use super::{Bench, BenchError, Figure, Rows, thread_counts};
 use crate::data::Sampler;
@@ -10,6 +9,7 @@ use crate::game::Game;
 use crate::net::torch_device;
 use crate::run::learn::learn;
 use crate::train::Trainer;
+use crate::util::rate::Meter;
 
 pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Result<(), BenchError> {
     let (network, config) = (bench.network()?, bench.config);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{Outcome, print};
-use crate::net::has_amx;
+use crate::net::{has_amx, openvino_version};
 use crate::util::machine::{self, Cpu};
 use crate::util::places;
 
@@ -152,25 +152,11 @@ fn openvino(folder: Option<PathBuf>) -> OpenVino {
         };
         return without(None, format!("{why}; inference on the CPU is done by libtorch, more slowly"));
     };
-    let Some(library) = places::openvino_c_library(&folder) else {
-        let problem =
-            format!("{} holds no libopenvino_c: point SPARRING_OPENVINO elsewhere or unset it", folder.display());
-        return without(Some(folder), problem);
-    };
-    let loaded = openvino_sys::library::load_from(library)
-        .and_then(|()| openvino::Core::new().map_err(|error| error.to_string()))
-        .and_then(|core| {
-            core.versions("CPU").map_err(|error| format!("its CPU part does not load ({error})")).map(drop)
-        });
-    match loaded {
-        Ok(()) => {
-            // "2026.4.1-22982-e213a147257-releases/2026/4": the rest is of interest to its makers.
-            let build = openvino::version().build_number;
-            let version = build.split('-').next().unwrap_or(&build).to_owned();
-            OpenVino { folder: Some(folder), version: Some(version), problem: None }
-        }
+    match openvino_version(&folder) {
+        Ok(version) => OpenVino { folder: Some(folder), version: Some(version), problem: None },
         Err(error) => {
-            let problem = format!("{} cannot be used, remove it and run `scripts/setup`: {error}", folder.display());
+            let advice = "point SPARRING_OPENVINO elsewhere, or remove the folder and run `scripts/setup`";
+            let problem = format!("{} cannot be used ({error}): {advice}", folder.display());
             without(Some(folder), problem)
         }
     }

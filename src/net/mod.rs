@@ -25,6 +25,7 @@ pub use eager::EagerInference;
 pub use evaluator::NetEvaluator;
 pub use infer::{Heads, Inference, InferenceFactory, OpenError, available, has_amx, torch_device};
 pub use onnx::{INPUT, POLICY, VALUE, to_onnx};
+pub use openvino::openvino_version;
 pub use spec::{Architecture, Mlp, NORM_EPSILON, NetSpec, Resnet, Role, SpecError, TensorInfo, VALUE_OUTPUTS};
 pub use torch::{NORM_MOMENTUM, Parameter, TorchError, TorchHeads, TorchNet};
 pub use weights::{WeightTensor, Weights, WeightsError};

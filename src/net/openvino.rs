@@ -5,6 +5,7 @@
 //! would be pinned to the same core.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use openvino::{
@@ -28,14 +29,26 @@ const MAX_BATCH: usize = 128;
 /// Says why it cannot be used, as a clause to put behind a comma.
 pub(crate) fn load() -> Result<(), String> {
     static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
-    LOADED
-        .get_or_init(|| {
-            let folder = places::openvino_dir().ok_or("it is not installed")?;
-            let library = places::openvino_c_library(&folder)
-                .ok_or_else(|| format!("{} holds no libopenvino_c", folder.display()))?;
-            openvino_sys::library::load_from(library)
-        })
-        .clone()
+    LOADED.get_or_init(|| load_from(&places::openvino_dir().ok_or("it is not installed")?)).clone()
+}
+
+fn load_from(folder: &Path) -> Result<(), String> {
+    let library =
+        places::openvino_c_library(folder).ok_or_else(|| format!("{} holds no libopenvino_c", folder.display()))?;
+    openvino_sys::library::load_from(library)
+}
+
+/// Loads the library of `folder` with its CPU part and says its version (`2026.4.1`).
+///
+/// # Errors
+/// Says why it cannot be used.
+pub fn openvino_version(folder: &Path) -> Result<String, String> {
+    load_from(folder)?;
+    let core = Core::new().map_err(|error| error.to_string())?;
+    core.versions("CPU").map_err(|error| format!("its CPU part does not load ({error})"))?;
+    // "2026.4.1-22982-e213a147257-releases/2026/4": the rest is of interest to its makers.
+    let build = openvino::version().build_number;
+    Ok(build.split('-').next().unwrap_or(&build).to_owned())
 }
 
 /// One worker's compiled network.

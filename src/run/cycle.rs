@@ -26,7 +26,7 @@ use super::sample;
 use super::state::{RunState, Stage};
 use super::stop::{Done, StopFlag};
 use super::tune::tune;
-use crate::data::{RecordFileError, RecordWriter, ReplayError, ReplayWindow, Sampler};
+use crate::data::{RecordFileError, ReplayError, ReplayWindow, Sampler};
 use crate::eval::SymmetryMode;
 use crate::game::{Game, full_name};
 use crate::net::{
@@ -287,15 +287,7 @@ impl<'a, G: Game> Cycle<'a, G> {
         let stats = PoolStats::default();
         // Also where the games are there already: what is recorded of a generation is the same however it came about.
         let mut hit_share = (params.cache_megabytes > 0).then_some(0.0);
-        let mut found = None;
-        if file.exists() {
-            // The process ended between the publication of the games and that of the state.
-            found = self.games_of(generation)?;
-            // Where the file cannot be read the journal still holds its games.
-            if found.is_some() {
-                RecordWriter::discard_journal(&file)?;
-            }
-        }
+        let mut found = self.games_finished_before(generation)?;
         if found.is_none() {
             let writer = self.open_journal(generation)?;
             let done: HashSet<u32> = writer.indices().iter().copied().collect();

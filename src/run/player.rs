@@ -13,6 +13,9 @@ use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, Infere
 use crate::play::{Player, SearchSeat, Seat, Temperature};
 use crate::search::SearchParams;
 
+/// What a network player takes besides the keys of a config's section `search`.
+const OWN_OPTIONS: [&str; 4] = ["sims", "policy", "temperature", "view"];
+
 /// Simulations of a network player that names none.
 pub const DEFAULT_SIMULATIONS: u32 = 100;
 
@@ -114,10 +117,9 @@ fn split_options(text: &str) -> (&str, Option<&str>) {
     (name, options.strip_prefix('@'))
 }
 
-/// `base` with keys of a config's section `search` set as `KEY=VALUE`.
-fn search_with(base: &SearchParams, sets: &[String]) -> Result<SearchParams, String> {
-    let preset = resolved_value(base);
-    let reader = Reader::<SearchParams>::new().preset(move |_| Some(preset.clone()));
+/// The default with keys of a config's section `search` set as `KEY=VALUE`.
+fn search_with(sets: &[String]) -> Result<SearchParams, String> {
+    let reader = Reader::<SearchParams>::new();
     reader.read_text("", "{}", sets).map_err(|errors| {
         let told = errors.problems.iter().map(|problem| format!("`@{}`: {}", problem.path, problem.message));
         told.collect::<Vec<_>>().join("; ")
@@ -130,8 +132,8 @@ fn parse_view(text: &str) -> Result<View, String> {
 }
 
 impl PlayerSpec {
-    /// Reads `random`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@temperature=T][@view=VIEW][@c=C_PUCT]
-    /// [@KEY=VALUE]`, where `PATH` is a checkpoint or the folder of a run, and `KEY` any of a config's section `search`.
+    /// Reads `random`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
+    /// where `PATH` is a checkpoint or the folder of a run, and `KEY` any of a config's section `search`.
     ///
     /// # Errors
     /// Says what is wrong with the text and what is allowed.
@@ -174,19 +176,27 @@ impl PlayerSpec {
             return Err(fail("say how many simulations it makes: `mcts:1000`".to_owned()));
         } else {
             let (mut simulations, mut temperature, mut view) = (None, 0.0, View::default());
-            let mut search = SearchParams::default();
+            let preset = resolved_value(&SearchParams::default());
+            let keys = preset.as_object().into_iter().flat_map(|keys| keys.keys());
+            let search_keys: Vec<&str> = keys.map(String::as_str).collect();
             let mut search_sets = Vec::new();
             for (option, value) in options {
                 match (option, value) {
                     ("sims", value) => simulations = Some(count(option, value)?),
                     ("policy", "") => simulations = Some(0),
+                    ("policy", _) => return Err(fail("`@policy` takes no value".to_owned())),
                     ("view", value) => view = parse_view(value).map_err(fail)?,
-                    ("c", value) => search.c_puct = number(option, value, 0.0, 100.0)?,
                     ("temperature", value) => temperature = number(option, value, 0.0, 100.0)?,
-                    (key, value) => search_sets.push(format!("{key}={value}")),
+                    (key, value) if search_keys.contains(&key) => {
+                        search_sets.push(format!("{key}={value}"));
+                    }
+                    _ => {
+                        let known = format!("a network takes {}, {}", OWN_OPTIONS.join(", "), search_keys.join(", "));
+                        return Err(unknown(option, &known));
+                    }
                 }
             }
-            search = search_with(&search, &search_sets).map_err(fail)?;
+            let search = search_with(&search_sets).map_err(fail)?;
             if !Path::new(name).exists() {
                 let known = "expected `random`, `mcts:SIMULATIONS`, or the path of a checkpoint or run";
                 return Err(fail(format!("there is no file or folder {name:?}; {known}")));
@@ -255,7 +265,8 @@ mod tests {
             ("no/such/file", "no file or folder"),
             (".@sims=many", "expected a number"),
             (".@algorithm=x", "expected \"puct\" or \"gumbel\""),
-            (".@nonsense=1", "unknown key"),
+            (".@nonsense=1", "a network takes sims, policy, temperature, view, algorithm"),
+            (".@policy=3", "takes no value"),
             (".@fpu_reduction=9", "is out of range; expected"),
             (".@view=upside", "as_is, random"),
             (".@sims=3@sims=4", "given twice"),

@@ -1,16 +1,13 @@
 //! How many threads play and how many games each plays at once, where the config leaves that to the machine.
 
-use std::sync::Barrier;
-use std::time::{Duration, Instant};
-
 use super::generate::SelfPlayParams;
-use crate::eval::EvalError;
 use crate::net::{Inference, InferenceFactory, OpenError};
 use crate::play::PoolParams;
 use crate::util::machine::cores;
+use crate::util::rate::Measure;
 
-/// How long one number of positions in a batch is measured.
-const EACH: Duration = Duration::from_millis(40);
+/// How long one choice is measured.
+const EACH: Measure = Measure { seconds: 0.04, repeats: 1 };
 /// The batches that are tried.
 const BATCHES: [usize; 7] = [4, 8, 16, 32, 64, 128, 256];
 /// A smaller choice is taken where it reaches this share of the best rate: small batches and fewer threads leave less
@@ -44,11 +41,10 @@ pub fn tune(params: &SelfPlayParams, factory: &InferenceFactory) -> Result<Tunin
         None => {
             // A generation ends with games that have nobody to share a batch with; four turns keep that short.
             let most = (params.games as usize / (most_threads * 4)).max(1);
-            let mut worker = factory.worker()?;
-            let most_batch = worker.max_batch();
+            let most_batch = factory.worker()?.max_batch();
             let tried = BATCHES.into_iter().filter(|&batch| batch <= most.min(most_batch));
-            let rates: Vec<(usize, f64)> =
-                tried.map(|batch| Ok((batch, rate(worker.as_mut(), batch)?))).collect::<Result<_, EvalError>>()?;
+            let rates =
+                tried.map(|batch| Ok((batch, rate(factory, 1, batch)?))).collect::<Result<Vec<_>, OpenError>>()?;
             let chosen = smallest_good(&rates).unwrap_or(most);
             let list: Vec<String> = rates.iter().map(|(batch, rate)| format!("{batch}: {}", rounded(*rate))).collect();
             reasons.push(format!(
@@ -67,7 +63,7 @@ pub fn tune(params: &SelfPlayParams, factory: &InferenceFactory) -> Result<Tunin
             let counts: Vec<usize> = if most_threads >= 4 { vec![most_threads / 2, most_threads] } else { vec![] };
             let rates = counts
                 .into_iter()
-                .map(|count| Ok((count, rate_of_threads(factory, count, slots)?)))
+                .map(|count| Ok((count, rate(factory, count, slots)?)))
                 .collect::<Result<Vec<_>, OpenError>>()?;
             let chosen = smallest_good(&rates).unwrap_or(most_threads);
             let list: Vec<String> = rates.iter().map(|(count, rate)| format!("{count}: {}", rounded(*rate))).collect();
@@ -90,37 +86,15 @@ fn smallest_good(rates: &[(usize, f64)]) -> Option<usize> {
     rates.iter().find(|(_, rate)| *rate >= GOOD_ENOUGH * best).map(|(choice, _)| *choice)
 }
 
-/// Positions a second of one thread.
-fn rate(worker: &mut dyn Inference, batch: usize) -> Result<f64, EvalError> {
-    let mut once = || {
-        worker.input(batch)?;
-        worker.run(batch).map(drop)
-    };
-    // The first call of a batch size prepares memory for it.
-    once()?;
-    let (began, mut done) = (Instant::now(), 0);
-    while began.elapsed() < EACH {
-        once()?;
-        done += batch;
-    }
-    Ok(done as f64 / began.elapsed().as_secs_f64())
-}
-
-/// Positions a second of `count` threads together.
-fn rate_of_threads(factory: &InferenceFactory, count: usize, batch: usize) -> Result<f64, OpenError> {
-    let workers = (0..count).map(|_| factory.worker()).collect::<Result<Vec<_>, _>>()?;
-    let together = Barrier::new(count);
-    let measure = |mut worker: Box<dyn Inference>| {
+/// Positions a second of `threads` threads together, each with batches of `batch` positions or the most it takes.
+fn rate(factory: &InferenceFactory, threads: usize, batch: usize) -> Result<f64, OpenError> {
+    let work = |worker: &mut Box<dyn Inference>| {
         let batch = batch.min(worker.max_batch());
-        together.wait();
-        rate(worker.as_mut(), batch)
+        worker.input(batch)?;
+        worker.run(batch)?;
+        Ok(batch as u64)
     };
-    let rates = std::thread::scope(|scope| {
-        let running: Vec<_> = workers.into_iter().map(|worker| scope.spawn(|| measure(worker))).collect();
-        let joined = running.into_iter().map(|thread| thread.join().expect("measuring does not panic"));
-        joined.collect::<Result<Vec<f64>, EvalError>>()
-    })?;
-    Ok(rates.into_iter().sum())
+    Ok(EACH.rates(threads, &|| factory.worker(), &work)?.into_iter().sum())
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! What every layer may use and what knows no game: random streams, statistics, atomic publication, places, memory,
-//! the machine.
+//! the machine, how fast something is done.
 
 pub mod machine;
 pub mod memory;
 pub mod places;
 pub mod publish;
+pub mod rate;
 pub mod rng;
 pub mod stats;

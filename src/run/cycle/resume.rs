@@ -1,7 +1,9 @@
 //! Taking up a run where its state says: what must be there is checked before any work, what can be made again is.
 
+use std::path::Path;
+
 use super::{Cycle, RunError};
-use crate::data::{GameRecord, Opened, Origin, RecordFileError, RecordWriter};
+use crate::data::{GameRecord, Opened, Origin, ReadRecords, RecordFileError, RecordWriter};
 use crate::game::{Game, full_name};
 use crate::run::event::Event;
 use crate::run::pointer::{Which, file_digest};
@@ -63,10 +65,41 @@ impl<G: Game> Cycle<'_, G> {
         Ok(())
     }
 
-    /// The games of a generation, as many as can be read; `None`, with a warning, when there are none.
-    pub(super) fn games_of(&self, generation: u32) -> Result<Option<Vec<GameRecord>>, RunError> {
+    /// What can be read of the games of a generation; games of anything else are an error.
+    fn read_games(&self, generation: u32) -> Result<ReadRecords, RecordFileError> {
+        let path = self.dir.games(generation);
+        let read = crate::data::read(&path)?;
+        let expected = self.origin(generation);
+        match read.records.iter().map(GameRecord::origin).find(|found| *found != expected) {
+            None => Ok(read),
+            Some(found) => {
+                Err(RecordFileError::Origin { path, found: found.to_string(), expected: expected.to_string() })
+            }
+        }
+    }
+
+    /// The games of the generation in progress, where the process ended between their publication and that of the state.
+    /// A damaged file is set aside: its journal may still be there, and what is missing can be played again.
+    pub(super) fn games_finished_before(&self, generation: u32) -> Result<Option<Vec<GameRecord>>, RunError> {
         let file = self.dir.games(generation);
-        match crate::data::read(&file) {
+        let damage = match self.read_games(generation) {
+            Ok(ReadRecords { records, warning: None }) => {
+                RecordWriter::discard_journal(&file)?;
+                return Ok(Some(records));
+            }
+            Err(RecordFileError::System(PublishError::Missing { .. })) => return Ok(None),
+            Ok(ReadRecords { warning: Some(damage), .. }) => damage.to_string(),
+            Err(error) if error.is_damage() => error.to_string(),
+            Err(error) => return Err(error.into()),
+        };
+        self.set_aside(&file, &damage, "what is missing of its games is played again")?;
+        Ok(None)
+    }
+
+    /// The games of an earlier generation, as many as can be read; `None`, with a warning, when there are none.
+    fn games_of(&self, generation: u32) -> Result<Option<Vec<GameRecord>>, RunError> {
+        let file = self.dir.games(generation);
+        match self.read_games(generation) {
             Ok(read) => {
                 if let Some(damage) = &read.warning {
                     self.tell(&Event::Warning(damage.to_string()))?;
@@ -78,7 +111,7 @@ impl<G: Game> Cycle<'_, G> {
                 Ok(None)
             }
             Err(error) if error.is_damage() => {
-                self.set_aside(&file, &error, "the run goes on without these games")?;
+                self.set_aside(&file, &error.to_string(), "the run goes on without these games")?;
                 Ok(None)
             }
             Err(error) => Err(error.into()),
@@ -93,12 +126,11 @@ impl<G: Game> Cycle<'_, G> {
 
     /// Opens the journal of a generation; one that cannot be used is set aside and begun anew.
     pub(super) fn open_journal(&self, generation: u32) -> Result<RecordWriter, RunError> {
-        let origin =
-            Origin { game: full_name(&self.game), rules_version: G::RULES_VERSION, seed: self.config.seed, generation };
+        let origin = self.origin(generation);
         let file = self.dir.games(generation);
         let Opened { writer, warning } = match RecordWriter::open(&file, origin.clone()) {
             Err(error) if error.is_damage() => {
-                self.set_aside(&RecordWriter::journal_of(&file), &error, "its games are played again")?;
+                self.set_aside(&RecordWriter::journal_of(&file), &error.to_string(), "its games are played again")?;
                 RecordWriter::open(&file, origin)?
             }
             opened => opened?,
@@ -109,8 +141,13 @@ impl<G: Game> Cycle<'_, G> {
         Ok(writer)
     }
 
-    fn set_aside(&self, file: &std::path::Path, error: &RecordFileError, consequence: &str) -> Result<(), RunError> {
+    fn origin(&self, generation: u32) -> Origin {
+        let (game, rules_version) = (full_name(&self.game), G::RULES_VERSION);
+        Origin { game, rules_version, seed: self.config.seed, generation }
+    }
+
+    fn set_aside(&self, file: &Path, damage: &str, consequence: &str) -> Result<(), RunError> {
         let place = self.dir.set_aside(file)?;
-        Ok(self.tell(&Event::Warning(format!("{error}; it is now {}, {consequence}", place.display())))?)
+        Ok(self.tell(&Event::Warning(format!("{damage}; it is now {}, {consequence}", place.display())))?)
     }
 }

@@ -1,11 +1,9 @@
-//! How a rate is measured: warm up, then several repetitions of some seconds each.
+//! How a rate is measured: warm up, then several repetitions of some seconds each, on threads that start together.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use super::{BenchError, Figure};
-
-/// How long and how often each row is measured.
+/// How long and how often something is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure {
     /// Seconds of each repetition, above 0. A piece of work that has begun is finished.
@@ -15,7 +13,7 @@ pub struct Measure {
 }
 
 /// Measures from within work that goes on: told after each piece of it.
-pub(super) struct Meter {
+pub struct Meter {
     measure: Measure,
     began: Option<Instant>,
     done: u64,
@@ -60,20 +58,23 @@ impl Drop for Arrival<'_> {
 
 impl Measure {
     /// The time of one repetition.
-    pub(super) fn duration(&self) -> Duration {
+    pub fn duration(&self) -> Duration {
         Duration::from_secs_f64(self.seconds)
     }
 
-    /// How much gets done in a second when `threads` threads, each with a worker of its own, do `work` over and over.
-    /// `work` returns what it has done; its first run on each thread is warming up.
-    pub(super) fn rate<W>(
+    /// How much gets done in a second, in each repetition, when `threads` threads, each with a worker of its own, do
+    /// `work` over and over. `work` returns what it has done; its first run on each thread is warming up.
+    ///
+    /// # Errors
+    /// The first failure of `worker` or `work`; the other threads end their measurement.
+    pub fn rates<W, E: Send>(
         &self,
         threads: usize,
-        worker: &(impl Fn() -> Result<W, BenchError> + Sync),
-        work: &(impl Fn(&mut W) -> Result<u64, BenchError> + Sync),
-    ) -> Result<Figure, BenchError> {
+        worker: &(impl Fn() -> Result<W, E> + Sync),
+        work: &(impl Fn(&mut W) -> Result<u64, E> + Sync),
+    ) -> Result<Vec<f64>, E> {
         let barrier = Barrier::new(threads);
-        let on_thread = || -> Result<Vec<f64>, BenchError> {
+        let on_thread = || -> Result<Vec<f64>, E> {
             let warm = {
                 let _together = Arrival(&barrier);
                 worker().and_then(|mut worker| work(&mut worker).map(|_| worker))
@@ -89,8 +90,7 @@ impl Measure {
             joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         });
         let rates = results.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let of_all = (0..self.repeats).map(|repeat| rates.iter().map(|own| own[repeat]).sum());
-        Figure::of(of_all).ok_or(BenchError::Inconsistent("there are no repetitions"))
+        Ok((0..self.repeats).map(|repeat| rates.iter().map(|own| own[repeat]).sum()).collect())
     }
 }
 
@@ -99,22 +99,21 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use super::*;
-    use crate::eval::EvalError;
 
     #[test]
     fn rates_of_threads_add_up() {
         let measure = Measure { seconds: 0.01, repeats: 3 };
         let made = AtomicUsize::new(0);
-        let worker = || Ok(made.fetch_add(1, Relaxed));
+        let worker = || Ok::<_, ()>(made.fetch_add(1, Relaxed));
         let work = |_: &mut usize| {
             std::thread::sleep(Duration::from_millis(1));
             Ok(5)
         };
-        let one = measure.rate(1, &worker, &work).unwrap();
         // A sleep takes at least its time; how much longer is up to the machine.
-        assert!(one.low > 0.0 && one.low <= one.value && one.value <= one.high && one.high <= 5000.0, "{one:?}");
-        let four = measure.rate(4, &worker, &work).unwrap();
-        assert!(four.high <= 20_000.0 && made.load(Relaxed) == 5, "{four:?}");
+        let one = measure.rates(1, &worker, &work).unwrap();
+        assert!(one.len() == 3 && one.iter().all(|rate| (0.0..=5000.0).contains(rate)), "{one:?}");
+        let four = measure.rates(4, &worker, &work).unwrap();
+        assert!(four.iter().all(|rate| (0.0..=20_000.0).contains(rate)) && made.load(Relaxed) == 5, "{four:?}");
     }
 
     #[test]
@@ -126,13 +125,9 @@ mod tests {
             number.store(0, Relaxed);
             let runs = AtomicUsize::new(0);
             let work = |worker: &mut usize| {
-                if *worker == 1 && runs.fetch_add(1, Relaxed) >= fails_after {
-                    return Err(EvalError("gone".to_owned()).into());
-                }
-                Ok(1)
+                if *worker == 1 && runs.fetch_add(1, Relaxed) >= fails_after { Err("gone") } else { Ok(1) }
             };
-            let error = measure.rate(2, &worker, &work).unwrap_err();
-            assert_eq!(error.to_string(), "gone");
+            assert_eq!(measure.rates(2, &worker, &work).unwrap_err(), "gone");
         }
     }
 }
