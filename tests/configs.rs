@@ -84,5 +84,10 @@ fn every_config_runs_through_the_whole_cycle() {
         let json = run(["inspect".as_ref(), first.as_os_str()]).expect(0).json();
         assert_eq!(json["checkpoint"]["generation"], 1, "{json}");
         assert!(json["checkpoint"]["step"].as_u64().unwrap() >= 1, "{json}");
+        let json = run(["inspect".as_ref(), folder.as_os_str()]).expect(0).json();
+        assert_eq!((&json["run"]["generation_in_progress"], &json["run"]["latest"]), (&2.into(), &1.into()), "{json}");
+        let games = run(["inspect".as_ref(), folder.join("games/gen-000001.games").as_os_str()]).expect(0).json();
+        assert_eq!(games["summary"]["games"], json["run"]["games"], "{games}");
+        assert!(games["damage"].is_null() && games["origin"]["generation"] == 1, "{games}");
     }
 }

@@ -1,30 +1,91 @@
 //! `sparring inspect`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Failure, Outcome, print};
+use crate::data::{self, ReadRecords, RecordFileError};
+use crate::net::Checkpoint;
+use crate::run::dir::RunDir;
 use crate::run::player::load_network;
+use crate::run::pointer::Which;
+use crate::run::report::GamesSummary;
+use crate::run::state::RunState;
 
-/// Say what a checkpoint, or the best network of a run, is
+/// Say what a checkpoint, a run or a file of games is
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  sparring inspect runs/uttt")]
+#[command(after_help = "Examples:\n  \
+    sparring inspect runs/uttt\n  \
+    sparring inspect runs/uttt/checkpoints/gen-000012.safetensors\n  \
+    sparring inspect runs/uttt/games/gen-000012.games")]
 pub struct Inspect {
-    /// A checkpoint file or the folder of a run
+    /// A checkpoint, the folder of a run (its best checkpoint and how far it is), or a file of games
     path: PathBuf,
 }
 
 impl Inspect {
     pub(super) fn run(self) -> Outcome {
+        if self.path.is_file() {
+            match data::read(&self.path) {
+                // What is no file of games is taken for a checkpoint.
+                Err(RecordFileError::Foreign { .. }) => {}
+                read => return show(&games(&read?)),
+            }
+        }
         let checkpoint = load_network(&self.path).map_err(|error| Failure::of(&error, error.is_usage()))?;
-        let info = &checkpoint.info;
-        let document = json!({
-            "checkpoint": info,
-            "parameters": info.network.parameter_count(),
-            "flops_per_position": info.network.flops(),
-            "weights_digest": checkpoint.weights.digest(),
-        });
-        print(&format!("{document:#}\n"))
+        let mut document = network(&checkpoint);
+        if self.path.is_dir() {
+            document["run"] = run(&self.path)?;
+        }
+        show(&document)
     }
+}
+
+fn show(document: &Value) -> Outcome {
+    print(&format!("{document:#}\n"))
+}
+
+fn network(checkpoint: &Checkpoint) -> Value {
+    let info = &checkpoint.info;
+    json!({
+        "checkpoint": info,
+        "parameters": info.network.parameter_count(),
+        "flops_per_position": info.network.flops(),
+        "weights_digest": checkpoint.weights.digest(),
+    })
+}
+
+/// How far a run is.
+fn run(folder: &Path) -> Result<Value, Failure> {
+    let dir = RunDir::new(folder);
+    let state = RunState::load(&dir)?.unwrap_or_default();
+    let latest = dir.read_pointer(Which::Latest)?.map(|pointer| pointer.generation);
+    Ok(json!({
+        "best": state.best,
+        "latest": latest,
+        "generation_in_progress": state.generation,
+        "stage": state.stage,
+        "games": state.games,
+        "positions": state.positions,
+        "training_steps": state.step,
+        "training_samples": state.samples,
+        "hours": state.hours,
+    }))
+}
+
+fn games(read: &ReadRecords) -> Value {
+    let origin = read.records.first().map(|record| {
+        json!({
+            "game": record.game,
+            "rules_version": record.rules_version,
+            "run_seed": record.seed,
+            "generation": record.generation,
+        })
+    });
+    json!({
+        "origin": origin,
+        "summary": GamesSummary::of(&read.records),
+        "damage": read.warning.as_ref().map(ToString::to_string),
+    })
 }

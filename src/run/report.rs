@@ -20,6 +20,54 @@ pub(super) fn speed_note(stats: &PoolStats, began: Instant) -> String {
     format!("{moves:.0} moves/s, {simulations:.0} simulations/s")
 }
 
+/// What games of self-play are like.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct GamesSummary {
+    /// Games.
+    pub games: u64,
+    /// Their plies.
+    pub positions: u64,
+    /// Those that were searched in full.
+    pub policy_positions: u64,
+    /// Plies of a game.
+    pub mean_length: f64,
+    /// Share of games that the first player won.
+    pub first_share: f64,
+    /// Share of draws.
+    pub draw_share: f64,
+    /// Share of games that the second player won.
+    pub second_share: f64,
+    /// Share of games that reached the largest number of plies.
+    pub capped_share: f64,
+    /// Share of games that ended by repetition.
+    pub repetition_share: f64,
+    /// Share of games that are unlike all before them.
+    pub distinct_share: f64,
+}
+
+impl GamesSummary {
+    /// The summary of `records`; shares are of all games, and 0 where there are none.
+    pub fn of(records: &[GameRecord]) -> Self {
+        let games = records.len().max(1) as f64;
+        let share = |of: &dyn Fn(&GameRecord) -> bool| records.iter().filter(|r| of(r)).count() as f64 / games;
+        let positions: u64 = records.iter().map(|record| record.plies.len() as u64).sum();
+        let distinct: HashSet<(&str, Vec<u16>)> =
+            records.iter().map(|r| (r.start.as_str(), r.plies.iter().map(|p| p.action.0).collect())).collect();
+        Self {
+            games: records.len() as u64,
+            positions,
+            policy_positions: records.iter().flat_map(|r| &r.plies).filter(|p| p.kind == PlyKind::Full).count() as u64,
+            mean_length: positions as f64 / games,
+            first_share: share(&|r| r.end.outcome == Outcome::Win(Side::First)),
+            draw_share: share(&|r| r.end.outcome == Outcome::Draw),
+            second_share: share(&|r| r.end.outcome == Outcome::Win(Side::Second)),
+            capped_share: share(&|r| r.end.reason == Finish::PlyCap),
+            repetition_share: share(&|r| r.end.reason == Finish::Repetition),
+            distinct_share: distinct.len() as f64 / games,
+        }
+    }
+}
+
 /// The figures of a generation's self-play. Rates are those of this process, shares those of all games.
 pub(super) fn self_play(
     records: &[GameRecord],
@@ -29,20 +77,15 @@ pub(super) fn self_play(
     pool: PoolParams,
     began: Instant,
 ) -> SelfPlay {
-    let games = records.len().max(1) as f64;
-    let share = |of: &dyn Fn(&GameRecord) -> bool| records.iter().filter(|r| of(r)).count() as f64 / games;
-    let positions: u64 = records.iter().map(|record| record.plies.len() as u64).sum();
-    let policy_positions = records.iter().flat_map(|r| &r.plies).filter(|p| p.kind == PlyKind::Full).count() as u64;
-    let distinct: HashSet<(&str, Vec<u16>)> =
-        records.iter().map(|r| (r.start.as_str(), r.plies.iter().map(|p| p.action.0).collect())).collect();
+    let summary = GamesSummary::of(records);
     let [evaluations, batches, busy, all] =
         [&stats.evaluations, &stats.batches, &stats.evaluation_ns, &stats.total_ns].map(|n| n.load(Relaxed));
     let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
     SelfPlay {
         generation,
-        games: records.len() as u64,
-        positions,
-        policy_positions,
+        games: summary.games,
+        positions: summary.positions,
+        policy_positions: summary.policy_positions,
         games_per_second: per_second(stats.games.load(Relaxed), began),
         positions_per_second: per_second(stats.moves.load(Relaxed), began),
         simulations_per_second: per_second(stats.simulations.load(Relaxed), began),
@@ -50,13 +93,13 @@ pub(super) fn self_play(
         batch_fill: ratio(evaluations, batches) / pool.slots as f64,
         cache_hit_rate: hit_share,
         waiting_share: ratio(busy, all),
-        mean_length: positions as f64 / games,
-        first_share: share(&|r| r.end.outcome == Outcome::Win(Side::First)),
-        draw_share: share(&|r| r.end.outcome == Outcome::Draw),
-        second_share: share(&|r| r.end.outcome == Outcome::Win(Side::Second)),
-        capped_share: share(&|r| r.end.reason == Finish::PlyCap),
-        repetition_share: share(&|r| r.end.reason == Finish::Repetition),
-        distinct_share: distinct.len() as f64 / games,
+        mean_length: summary.mean_length,
+        first_share: summary.first_share,
+        draw_share: summary.draw_share,
+        second_share: summary.second_share,
+        capped_share: summary.capped_share,
+        repetition_share: summary.repetition_share,
+        distinct_share: summary.distinct_share,
     }
 }
 

@@ -683,30 +683,3 @@ fn copying_into_a_state_keeps_its_allocation() {
     assert_eq!(copy, long);
     assert_eq!(copy.history_capacity(), before);
 }
-
-#[test]
-#[ignore = "slow: measures the speed of random games"]
-fn speed_of_random_games() {
-    let game = Zener::default();
-    let mut random = Stream::test(1);
-    let mut scratch = Vec::new();
-    let start = game.startpos();
-    let mut state = start.clone();
-    for _ in 0..5 {
-        let clock = std::time::Instant::now();
-        let (games, mut plies, mut ends) = (200_000, 0, [0; 3]);
-        for _ in 0..games {
-            state.clone_from(&start);
-            let end = game.playout(&mut state, &mut random, &mut scratch);
-            plies += game.ply(&state);
-            ends[end.reason as usize] += 1;
-        }
-        let seconds = clock.elapsed().as_secs_f64();
-        println!(
-            "{:.0} games/s, {:.2} ns/ply, {:.1} plies/game, ends by rules, repetition, cap: {ends:?}",
-            f64::from(games) / seconds,
-            1e9 * seconds / plies as f64,
-            plies as f64 / f64::from(games)
-        );
-    }
-}

@@ -1,5 +1,6 @@
 //! What a key means, and the JSON Schema for editors.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -60,12 +61,15 @@ impl fmt::Display for Explanation {
 
 /// A key that no config has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no key {key:?}{}", .near.as_ref().map_or_else(String::new, |near| format!("; did you mean {near:?}?")))]
+#[error("there is no key {key:?}{}", match &near[..] {
+    [] => String::new(),
+    near => format!("; did you mean {}?", near.iter().map(|key| format!("{key:?}")).collect::<Vec<_>>().join(" or ")),
+})]
 pub struct UnknownKey {
     /// The key asked for.
     pub key: String,
-    /// The nearest one that exists.
-    pub near: Option<String>,
+    /// Those that it may be meant for: all that end in it, or else the nearest one.
+    pub near: Vec<String>,
 }
 
 /// Explains `key` (`search.simulations`, or a section) of the config type `T`. A key that several forms of a
@@ -73,7 +77,7 @@ pub struct UnknownKey {
 /// shown as defaults where they exist (the presets of a game).
 ///
 /// # Errors
-/// When there is no such key; names the nearest one.
+/// When there is no such key; names those that may be meant.
 pub fn explain<T: JsonSchema>(key: &str, defaults: Option<&Value>) -> Result<Vec<Explanation>, UnknownKey> {
     let all = keys::<T>(defaults);
     let found: Vec<Explanation> = all.iter().filter(|entry| entry.key == key).cloned().collect();
@@ -81,11 +85,19 @@ pub fn explain<T: JsonSchema>(key: &str, defaults: Option<&Value>) -> Result<Vec
         return Ok(found);
     }
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
-    let near = nearest(key, all.iter().map(|entry| entry.key.as_str())).map(str::to_owned).or_else(|| {
+    let ending_in = |name: &str| -> Vec<String> {
+        // The forms of a tagged object have keys of the same path.
+        let paths = all.iter().map(|entry| entry.key.clone()).filter(|path| last(path) == name);
+        paths.collect::<BTreeSet<_>>().into_iter().collect()
+    };
+    let mut near = ending_in(key);
+    if near.is_empty() {
+        near.extend(nearest(key, all.iter().map(|entry| entry.key.as_str())).map(str::to_owned));
+    }
+    if near.is_empty() {
         let lasts: Vec<String> = all.iter().map(|entry| last(&entry.key)).collect();
-        let near = nearest(&last(key), lasts.iter().map(String::as_str))?;
-        all.iter().map(|entry| entry.key.clone()).find(|path| last(path) == near)
-    });
+        near = nearest(&last(key), lasts.iter().map(String::as_str)).map(ending_in).unwrap_or_default();
+    }
     Err(UnknownKey { key: key.to_owned(), near })
 }
 

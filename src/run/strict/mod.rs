@@ -115,7 +115,7 @@ impl<'a, T: DeserializeOwned + JsonSchema> Reader<'a, T> {
         let mut bytes = Vec::new();
         File::open(path)
             .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
-            .map_err(|e| fail(format!("cannot be read: {e}")))?;
+            .map_err(|e| fail(format!("cannot be read: {e}{}", neighbour(path))))?;
         if bytes.len() as u64 > MAX_BYTES {
             return Err(fail(format!("is larger than {MAX_BYTES} bytes, which no config is")));
         }
@@ -213,6 +213,14 @@ fn placed(findings: Findings, tree: &Node) -> impl Iterator<Item = Problem> + '_
 /// Where `path` is written; a key that is left to its default is nowhere.
 fn place_of(tree: &Node, path: &str) -> At {
     if path.is_empty() { At::Whole } else { tree.locate(path) }
+}
+
+/// For a file that is not there: one beside it or in `configs/` that may be meant.
+fn neighbour(path: &Path) -> String {
+    let name = path.with_extension("json");
+    let configs = Path::new("configs").join(name.file_name().unwrap_or_default());
+    let found = [name, configs].into_iter().find(|near| near != path && near.is_file() && !path.exists());
+    found.map_or_else(String::new, |near| format!("; did you mean {}?", near.display()))
 }
 
 /// The shape of a config file: that of the type, with the key by which editors find the schema.

@@ -434,6 +434,8 @@ fn files_that_are_no_configs_are_named() {
     assert!(read(&dir.path().join("none.json")).contains("none.json: cannot be read: No such file"));
     let path = dir.path().join("latin.json");
     std::fs::write(&path, b"{\"game\": \"\xe9\"}").unwrap();
+    let told = read(&path.with_extension(""));
+    assert!(told.ends_with(&format!("did you mean {}?", path.display())), "{told}");
     assert!(read(&path).ends_with("is no UTF-8 text (byte 10)"));
     std::fs::write(&path, vec![b' '; 2 << 20]).unwrap();
     assert!(read(&path).contains("is larger than"));
