@@ -105,7 +105,7 @@ fn a_config_in_all_groups() {
     has("inference", "libtorch f32 on cpu, batch 256, 1 thread | positions/s");
     has("search", "uniform evaluator, gumbel | simulations/s");
     has("search", "random rollouts, ucb1 | simulations/s");
-    has("search", "network, 16 leaves in flight | simulations/s");
+    has("search", "network, several leaves, 1 thread | simulations/s");
     has("selfplay", "1 thread, no cache: simulations | simulations/s");
     has("selfplay", "1 thread, cache: games | games/s");
     has("training", "batch 16, 1 thread | samples/s");

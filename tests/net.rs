@@ -19,7 +19,7 @@ fn self_played<G: Game>(game: &G, count: usize) -> Leaves<G> {
         let mut tree = Tree::ucb1(1.0, 100, state.clone());
         tree.begin(Budget::plain(8), Stream::test(random.bits()));
         let mut rollout = Rollout::new(Stream::test(random.bits()), 1);
-        Solo::default().search(&mut tree, game, &mut rollout, 1, |_| true).unwrap();
+        Solo::default().search(&mut tree, game, &mut rollout, |_| 1, |_| true).unwrap();
         let summary = tree.summary().unwrap();
         summary.moves[summary.best].action
     })

@@ -45,7 +45,7 @@ fn search<G: Game>(
 ) -> SearchSummary {
     let mut tree = Tree::new(params, state.clone());
     tree.begin(Budget::plain(simulations), Stream::test(1));
-    Solo::default().search(&mut tree, game, evaluator, 4, |_| true).expect("the evaluator does not fail");
+    Solo::default().search(&mut tree, game, evaluator, |_| 4, |_| true).expect("the evaluator does not fail");
     tree.summary().expect("the game goes on")
 }
 

@@ -32,7 +32,7 @@ fn grown_tree<G: Game>(bench: &Bench<'_, G>) -> Result<TreeMemory, BenchError> {
     let mut solo = Solo::default();
     for ply in 0.. {
         tree.begin(Budget::plain(simulations), Stream::keyed(0, Purpose::Analysis, &[ply]));
-        solo.search(&mut tree, game, &mut Uniform, 1, |_| true)?;
+        solo.search(&mut tree, game, &mut Uniform, |_| 1, |_| true)?;
         let Some(summary) = tree.summary().filter(|summary| ply < MOVES && summary.proven.is_none()) else { break };
         tree.advance(game, summary.moves[summary.best].action);
     }

@@ -4,15 +4,12 @@ use super::{Bench, BenchError, Rows};
 use crate::eval::{Evaluator, Rollout, Uniform};
 use crate::game::Game;
 use crate::net::NetEvaluator;
-use crate::search::{Algorithm, Budget, SearchParams, Solo, Spread, Tree};
+use crate::search::{Algorithm, Budget, SearchParams, Solo, Spread, Tree, width_of};
 use crate::util::machine::cores;
 use crate::util::rng::{Purpose, Stream};
 
 /// Simulations of one search.
 const SIMULATIONS: u32 = 800;
-
-/// Leaves in flight where a network evaluates them together.
-const WIDTH: usize = 16;
 
 /// How leaves are judged.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,8 +18,9 @@ enum Judge {
     Uniform(Algorithm),
     /// By one random game: the player `mcts`.
     Rollouts,
-    /// By the network, with this many leaves in flight, by the config's algorithm; on one thread, or all.
-    Network { width: usize, all_threads: bool },
+    /// By the network, by the config's algorithm: leaf for leaf on one thread, or as many at once as where one position is
+    /// analysed, on one thread or all.
+    Network { together: bool, all_threads: bool },
 }
 
 /// The rows.
@@ -30,9 +28,9 @@ const CASES: [(&str, Judge); 6] = [
     ("uniform evaluator, puct", Judge::Uniform(Algorithm::Puct)),
     ("uniform evaluator, gumbel", Judge::Uniform(Algorithm::Gumbel)),
     ("random rollouts, ucb1", Judge::Rollouts),
-    ("network, 1 leaf in flight", Judge::Network { width: 1, all_threads: false }),
-    ("network, 16 leaves in flight", Judge::Network { width: WIDTH, all_threads: false }),
-    ("network, 16 leaves in flight, all threads", Judge::Network { width: WIDTH, all_threads: true }),
+    ("network, leaf for leaf", Judge::Network { together: false, all_threads: false }),
+    ("network, several leaves, 1 thread", Judge::Network { together: true, all_threads: false }),
+    ("network, several leaves, all threads", Judge::Network { together: true, all_threads: true }),
 ];
 
 /// What a thread works with.
@@ -40,6 +38,7 @@ struct Worker<G: Game> {
     tree: Tree<G>,
     solo: Solo<G>,
     evaluator: Box<dyn Evaluator<G>>,
+    together: bool,
     searches: u64,
 }
 
@@ -62,16 +61,19 @@ impl<G: Game> Worker<G> {
                 (Tree::new(search.clone(), start), Box::new(Spread::new(workers)?))
             }
         };
-        Ok(Self { tree, solo: Solo::default(), evaluator, searches: 0 })
+        let together = matches!(judge, Judge::Network { together: true, .. });
+        Ok(Self { tree, solo: Solo::default(), evaluator, together, searches: 0 })
     }
 
     /// One search from the start, with nothing known.
-    fn search(&mut self, game: &G, width: usize) -> Result<u64, BenchError> {
+    fn search(&mut self, game: &G) -> Result<u64, BenchError> {
         let start = self.tree.state().clone();
         self.tree.reset(&start);
         self.searches += 1;
         let random = Stream::keyed(0, Purpose::Analysis, &[1, self.searches]);
         self.tree.begin(Budget::plain(SIMULATIONS), random);
+        let together = self.together;
+        let width = |tree: &Tree<G>| if together { width_of(tree) } else { 1 };
         self.solo.search(&mut self.tree, game, self.evaluator.as_mut(), width, |_| true)?;
         Ok(u64::from(self.tree.simulations()))
     }
@@ -79,13 +81,12 @@ impl<G: Game> Worker<G> {
 
 pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Result<(), BenchError> {
     for (case, judge) in CASES {
-        let width = match judge {
+        match judge {
             Judge::Network { .. } if bench.network.is_none() => continue,
             Judge::Network { all_threads: true, .. } if cores() == 1 => continue,
-            Judge::Network { width, .. } => width,
-            Judge::Uniform(_) | Judge::Rollouts => 1,
-        };
-        let work = |worker: &mut Worker<G>| worker.search(&bench.game, width);
+            _ => {}
+        }
+        let work = |worker: &mut Worker<G>| worker.search(&bench.game);
         rows.add(case, "simulations/s", bench.rate(1, &|| Worker::new(bench, judge), &work)?);
     }
     Ok(())

@@ -23,7 +23,7 @@ use crate::util::rng::{Purpose, Stream};
 const MOVES: u64 = 4;
 /// Simulations of each of them.
 const SIMULATIONS: u32 = 120;
-/// Leaves in flight: one, and as many as an analysis has.
+/// Leaves in flight: one, and several.
 const WIDTHS: [usize; 2] = [1, 8];
 /// The hash evaluator's seed, and the random streams'.
 const SEED: u64 = 7;
@@ -114,7 +114,7 @@ fn searches<G: Game>(game: &G, params: &SearchParams, width: usize, hasher: &mut
     for ply in 0..MOVES {
         let budget = Budget { simulations: SIMULATIONS, noise, gumbel_noise: true };
         tree.begin(budget, Stream::keyed(SEED, Purpose::Analysis, &[ply]));
-        Solo::default().search(&mut tree, game, &mut HashEval::new(SEED), width, |_| true)?;
+        Solo::default().search(&mut tree, game, &mut HashEval::new(SEED), |_| width, |_| true)?;
         let Some(summary) = tree.summary() else { break };
         write_summary(&summary, hasher);
         hasher.write_usize(tree.node_count());

@@ -163,7 +163,7 @@ impl<G: Game> Mover<G> for MctsMover<G> {
         let tree = self.tree.get_or_insert_with(|| Tree::ucb1(self.c, nodes, state.clone()));
         tree.reset(state);
         tree.begin(Budget::plain(self.simulations), random);
-        self.solo.search(tree, game, &mut rollout, 1, |_| true).map_err(|error| error.to_string())?;
+        self.solo.search(tree, game, &mut rollout, |_| 1, |_| true).map_err(|error| error.to_string())?;
         let summary = tree.summary().ok_or("the game is over")?;
         Ok(summary.moves[summary.best].action)
     }

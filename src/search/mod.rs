@@ -15,7 +15,7 @@ mod tests;
 mod tree;
 
 pub use params::{Algorithm, RootNoise, SearchParams};
-pub use solo::Solo;
+pub use solo::{Solo, width_of};
 pub use spread::Spread;
 pub use summary::{MoveSummary, SearchSummary};
 pub use tree::{Budget, Gathered, Ticket, Tree, TreeMemory};

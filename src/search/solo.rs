@@ -18,6 +18,17 @@ impl<G: Game> Default for Solo<G> {
     }
 }
 
+/// The most leaves in flight in [`width_of`]: enough for full batches on a few threads, and a round is over soon.
+const MOST_IN_FLIGHT: usize = 64;
+
+/// How many leaves of `tree` a network should judge at once: an eighth of its nodes, from 1 to 64, as a power of two, because
+/// engines prepare themselves for each size of batch. Each of a few leaves should know what the others found; among
+/// many it matters little. It does not depend on the threads, so these change nothing but the time.
+pub fn width_of<G: Game>(tree: &Tree<G>) -> usize {
+    let width = (tree.node_count() / 8).clamp(1, MOST_IN_FLIGHT);
+    1 << width.ilog2()
+}
+
 impl<G: Game> Solo<G> {
     /// Searches until `tree` is finished or `go_on`, asked after each round, says no. A round has up to `width` leaves in
     /// flight: more make larger batches and a slightly worse choice of leaves (virtual loss).
@@ -29,11 +40,12 @@ impl<G: Game> Solo<G> {
         tree: &mut Tree<G>,
         game: &G,
         evaluator: &mut dyn Evaluator<G>,
-        width: usize,
+        width: impl Fn(&Tree<G>) -> usize,
         mut go_on: impl FnMut(&Tree<G>) -> bool,
     ) -> Result<(), EvalError> {
         while !tree.finished() {
             self.leaves.clear();
+            let width = width(tree);
             // Ends of games and proven positions need no evaluation, but a round of them alone must end too.
             for _ in 0..2 * width.max(1) {
                 match tree.gather(game, &mut self.leaves) {

@@ -7,18 +7,12 @@ use super::{Info, Limits, OptionKind, Position, Thinker, UgiOption};
 use crate::eval::{Evaluator, Rollout};
 use crate::game::{Action, Game};
 use crate::play::{Player, Seat};
-use crate::search::{Algorithm, Budget, Solo, Spread, Tree};
+use crate::search::{Algorithm, Budget, Solo, Spread, Tree, width_of};
 use crate::util::machine::cores;
 use crate::util::rng::{Purpose, Stream};
 
 /// Between two info lines.
 const INFO_EVERY: Duration = Duration::from_millis(500);
-
-/// Leaves in flight while a network searches one position, whatever the threads, so that these change nothing but the time.
-/// A small search has fewer: each of its leaves should know what the others found.
-fn width(simulations: u32) -> usize {
-    (simulations as usize / 16).clamp(1, 16)
-}
 
 /// The most that the option `Simulations` takes.
 const MOST_SIMULATIONS: i64 = 100_000_000;
@@ -130,7 +124,7 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
             line: tree.principal_line(20),
             ..Info::default()
         };
-        let width = if is_network { width(simulations) } else { 1 };
+        let width = |tree: &Tree<G>| if is_network { width_of(tree) } else { 1 };
         let searched = self.solo.search(&mut tree, game, evaluator.as_mut(), width, |tree| {
             if told.elapsed() >= INFO_EVERY {
                 told = Instant::now();

@@ -15,7 +15,7 @@ use crate::util::rng::Stream;
 
 /// Goes on until the search is over, with up to `batch` leaves in flight.
 fn drive<G: Game>(tree: &mut Tree<G>, game: &G, evaluator: &mut dyn Evaluator<G>, batch: usize) {
-    Solo::default().search(tree, game, evaluator, batch, |_| true).expect("test evaluators do not fail");
+    Solo::default().search(tree, game, evaluator, |_| batch, |_| true).expect("test evaluators do not fail");
 }
 
 /// A finished search of `state`, one leaf at a time.

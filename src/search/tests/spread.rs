@@ -53,6 +53,6 @@ fn a_failure_on_any_thread_is_told() {
     let workers: Vec<Box<dyn Evaluator<Pairs>>> = vec![Box::new(HashEval::new(5)), Box::new(Broken)];
     let mut tree = Tree::new(SearchParams::default(), game.startpos());
     tree.begin(Budget::plain(100), Stream::test(3));
-    let result = Solo::default().search(&mut tree, &game, &mut Spread::new(workers).unwrap(), 8, |_| true);
+    let result = Solo::default().search(&mut tree, &game, &mut Spread::new(workers).unwrap(), |_| 8, |_| true);
     assert_eq!(result.unwrap_err().to_string(), "gone");
 }

@@ -50,7 +50,7 @@ fn memory_counts_what_the_tree_holds() {
     let mut last = 0;
     for ply in 0..2 {
         tree.begin(Budget::plain(50), Stream::test(ply));
-        Solo::default().search(&mut tree, &game, &mut HashEval::new(1), 1, |_| true).unwrap();
+        Solo::default().search(&mut tree, &game, &mut HashEval::new(1), |_| 1, |_| true).unwrap();
         let memory = tree.memory();
         assert_eq!(memory.nodes, tree.node_count());
         assert!(memory.edges >= memory.nodes - 1, "every node but the root hangs on an edge");
