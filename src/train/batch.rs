@@ -97,38 +97,14 @@ impl<'a> BatchView<'a> {
         }
     }
 
-    /// Copies everything to `device`, planes as `[B, C, H, W]` of `spec`.
+    /// Copies the planes to `device`, as `[B, C, H, W]` of `spec`.
     ///
     /// # Errors
     /// When the lengths do not fit or the device is out of memory.
-    pub(crate) fn to_device(self, spec: &NetSpec, device: Device) -> Result<(Tensor, Targets), TchError> {
-        let tensor = |slice: &[f32], shape: &[i64]| Tensor::f_from_slice(slice)?.f_view(shape)?.f_to_device(device);
-        let (rows, actions) = (self.size as i64, spec.action_count() as i64);
-        let shape = [rows, spec.input.channels as i64, spec.input.height as i64, spec.input.width as i64];
-        let targets = Targets {
-            illegal: tensor(self.legal, &[rows, actions])?.f_eq(0.0)?,
-            policy: tensor(self.policy, &[rows, actions])?,
-            policy_weight: tensor(self.policy_weight, &[rows])?,
-            value: tensor(self.value, &[rows, 3])?,
-            weight: tensor(self.weight, &[rows])?,
-        };
-        Ok((tensor(self.planes, &shape)?, targets))
+    pub(crate) fn planes_on(self, spec: &NetSpec, device: Device) -> Result<Tensor, TchError> {
+        let [channels, height, width] = [spec.input.channels, spec.input.height, spec.input.width].map(|n| n as i64);
+        Tensor::f_from_slice(self.planes)?.f_view([self.size as i64, channels, height, width])?.f_to_device(device)
     }
-}
-
-/// What the network should have said about a batch of `B` positions, on a device.
-#[derive(Debug)]
-pub struct Targets {
-    /// Which moves are not legal, `[B, A]`, bool.
-    pub illegal: Tensor,
-    /// Policy targets, `[B, A]`.
-    pub policy: Tensor,
-    /// How much each row counts in the policy loss, times its weight, `[B]`.
-    pub policy_weight: Tensor,
-    /// Value targets, `[B, 3]`: win, draw, loss of the player to move.
-    pub value: Tensor,
-    /// How much each row counts, `[B]`.
-    pub weight: Tensor,
 }
 
 /// The total weights that losses are divided by: those of the whole batch, also where its rows are dealt to

@@ -14,7 +14,7 @@ mod state;
 mod testing;
 mod trainer;
 
-pub use batch::{BatchError, BatchView, Targets, Totals};
+pub use batch::{BatchError, BatchView, Totals};
 pub use ema::Ema;
 pub use layout::{Entry, Layout};
 pub use loss::{CALIBRATION_BINS, CalibrationBin, Loss, LossReport, Sums, loss};

@@ -6,7 +6,7 @@ use tch::{Device, Kind, TchError, Tensor};
 use crate::net::{NetSpec, TorchError, TorchNet, Weights, has_amx};
 use crate::train::batch::{BatchView, Totals};
 use crate::train::layout::Layout;
-use crate::train::loss::{Sums, loss};
+use crate::train::loss::{Logits, Sums, loss};
 
 /// A network for one shard of each batch.
 #[derive(Debug)]
@@ -59,10 +59,17 @@ impl Replica {
     ) -> Result<Sums, TorchError> {
         tch::no_grad(|| self.buffers.f_copy_(buffers))?;
         let loss = tch::with_grad(|| {
-            let (planes, targets) = shard.to_device(self.net.spec(), self.net.device())?;
+            let planes = shard.planes_on(self.net.spec(), self.net.device())?;
             let heads = self.net.forward(&planes, true)?;
-            let loss = loss(&heads, &targets, totals, value_weight)?;
-            let gradients = Tensor::f_run_backward(&[&loss.total], &self.parameters, false, false)?;
+            let loss = loss(&Logits::of(&heads)?, shard, totals, value_weight);
+            // Logits times constants: their derivatives by the weights are those of the loss.
+            let stand_in = |head: &Tensor, gradient: &[f32]| {
+                let gradient = Tensor::f_from_slice(gradient)?.f_to_device(self.net.device())?;
+                head.f_view([-1])?.f_dot(&gradient)
+            };
+            let policy = stand_in(&heads.policy, &loss.gradient.policy)?;
+            let value = stand_in(&heads.value, &loss.gradient.value)?;
+            let gradients = Tensor::f_run_backward(&[policy, value], &self.parameters, false, false)?;
             tch::no_grad(|| {
                 for (view, gradient) in self.views.iter_mut().zip(&gradients) {
                     // A parameter that the loss does not depend on (a head's bias without any slot) has no gradient.
@@ -72,7 +79,7 @@ impl Replica {
             })?;
             Ok::<_, TorchError>(loss)
         })?;
-        Ok(loss.sums()?)
+        Ok(loss.sums)
     }
 }
 

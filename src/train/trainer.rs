@@ -9,7 +9,7 @@ use crate::net::{NetSpec, TorchError, TorchNet, Weights};
 use crate::train::batch::{BatchError, BatchView, Totals};
 use crate::train::ema::Ema;
 use crate::train::layout::{Layout, to_vec};
-use crate::train::loss::{LossReport, Sums, loss};
+use crate::train::loss::{Logits, LossReport, Sums, loss};
 use crate::train::optim::{Optimizer, pieces};
 use crate::train::params::{OptimizerParams, ParamProblem, TrainParams, TrainPrecision};
 use crate::train::replica::{Replica, automatic_precision, bind};
@@ -234,11 +234,11 @@ impl Trainer {
         batch.check(&self.spec)?;
         let _guard = tch::no_grad_guard();
         let totals = Totals::of(&batch);
-        let (planes, targets) = batch.to_device(&self.spec, self.values.device())?;
+        let planes = batch.planes_on(&self.spec, self.values.device())?;
         tch::set_num_threads(1);
-        let heads = self.player.forward(&planes, false)?;
-        let sums = loss(&heads, &targets, totals, self.params.value_loss_weight)?.sums()?;
-        Ok(sums.report(totals, self.params.value_loss_weight))
+        let logits = Logits::of(&self.player.forward(&planes, false)?)?;
+        let weight = self.params.value_loss_weight;
+        Ok(loss(&logits, batch, totals, weight).sums.report(totals, weight))
     }
 
     /// The averaged weights, which should play.
