@@ -1,6 +1,8 @@
 //! What a measurement leaves behind, as JSON and as text.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,6 +14,9 @@ use crate::util::machine::cpu;
 
 /// The format of the document. Another number is another format.
 pub const FORMAT: u32 = 1;
+
+/// No document is larger.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// All that was measured at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,7 +134,13 @@ impl Document {
             sparring_bench: u32,
         }
         let fail = |problem: String| DocumentError { file: path.display().to_string(), problem };
-        let bytes = std::fs::read(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+            .map_err(|error| fail(format!("cannot be read: {error}")))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(fail(format!("is larger than {MAX_BYTES} bytes, which no measurement is")));
+        }
         let head: Head = serde_json::from_slice(&bytes).map_err(|error| fail(error.to_string()))?;
         if head.sparring_bench != FORMAT {
             let found = head.sparring_bench;

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
+
 use super::{Failure, Outcome, print};
 use crate::run::config::{RunConfig, preset};
-use crate::run::strict::{explain, resolved_json, resolved_value, schema_json};
+use crate::run::strict::{UnknownKey, explain, resolved_json, resolved_value, schema_json};
 
 /// Print a config with every default written out, explain a key, or print the JSON Schema
 #[derive(clap::Args)]
@@ -37,11 +39,30 @@ impl Config {
             Some(path) => Some(RunConfig::read(path, &self.set).map_err(|e| usage(&e))?),
             None => None,
         };
-        if let Some(key) = &self.explain {
-            let defaults = config.as_ref().map(resolved_value).or_else(|| preset("uttt"));
-            let found = explain::<RunConfig>(key, defaults.as_ref()).map_err(|e| usage(&e))?;
-            return print(&found.iter().map(|explanation| format!("{explanation}\n")).collect::<String>());
+        match (&self.explain, config) {
+            (Some(key), config) => print(&explained(key, &self.config, config).map_err(|e| usage(&e))?),
+            (None, config) => print(&resolved_json(&config.expect("clap asks for it"))),
         }
-        print(&resolved_json(&config.expect("clap asks for it")))
     }
+}
+
+/// What `key` means, with the defaults of the game of `config`, and what it is there.
+fn explained(key: &str, path: &Option<PathBuf>, config: Option<RunConfig>) -> Result<String, UnknownKey> {
+    const EXAMPLE: &str = "uttt";
+    let game = config.as_ref().map_or(EXAMPLE, |config| &config.game);
+    let whole = RunConfig::parse("", &json!({ "game": game }).to_string(), &[]);
+    let mut defaults = resolved_value(&whole.expect("the name of a game is a config"));
+    // It has none.
+    defaults.as_object_mut().and_then(|keys| keys.shift_remove("game"));
+    let at = |value: &Value| value.pointer(&format!("/{}", key.replace('.', "/"))).cloned();
+    let mut text = String::new();
+    for explanation in explain::<RunConfig>(key, Some(&defaults))? {
+        text += &format!("{explanation}\n");
+        if let (Some(path), Some(value)) = (path, config.as_ref().and_then(|config| at(&resolved_value(config)))) {
+            text += &format!("  in {}: {value}\n", path.display());
+        } else if preset(EXAMPLE).as_ref().and_then(at).is_some() {
+            text += &format!("  The default depends on the game; this is that of {EXAMPLE}.\n");
+        }
+    }
+    Ok(text)
 }

@@ -15,7 +15,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::run::player::PlayerError;
-use crate::run::stop::INTERRUPTED;
+use crate::run::stop::{INTERRUPTED, outlive_file_limits};
+use crate::util::text::cut;
 
 /// How a verb ended without success.
 #[derive(Debug)]
@@ -75,6 +76,7 @@ enum Verb {
 /// Runs the command line.
 pub fn main() -> ExitCode {
     crate::util::memory::keep_freed();
+    outlive_file_limits();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -107,7 +109,7 @@ pub fn main() -> ExitCode {
 
 /// Tells stderr; nobody is left to tell when that fails too.
 fn complain(message: &str, code: u8) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "error: {message}");
+    let _ = writeln!(std::io::stderr(), "error: {}", cut(message));
     ExitCode::from(code)
 }
 

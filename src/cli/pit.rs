@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{Failure, Outcome, print, usage_of};
+use crate::data::PlyKind;
 use crate::game::{Game, full_name};
 use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
-use crate::play::{MatchParams, MatchReport, PoolParams, PoolStats, play_match};
+use crate::play::{Finished, MatchParams, MatchReport, PoolParams, PoolStats, play_match};
 use crate::run::config::opening_plies;
 use crate::run::player::PlayerSpec;
 use crate::run::stop::{Signals, StopFlag};
@@ -35,9 +36,9 @@ pub struct Pit {
     /// The game, where no player's network implies it
     #[arg(long, value_name = "GAME")]
     game: Option<String>,
-    /// Games to play, an even number
-    #[arg(long, default_value_t = 100, value_name = "N", value_parser = parse_games)]
-    games: usize,
+    /// Games to play at most, an even number [default: 100, with --sprt 10000]
+    #[arg(long, value_name = "N", value_parser = parse_games)]
+    games: Option<usize>,
     /// Random plies at the beginning of each pair of games [default: 1 in tictactoe, 2 in connect4, 4 in the others]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     opening_plies: Option<u32>,
@@ -56,6 +57,10 @@ pub struct Pit {
 }
 
 impl Pit {
+    fn games(&self) -> usize {
+        self.games.unwrap_or(if self.sprt.is_some() { 10_000 } else { 100 })
+    }
+
     pub(super) fn run(self) -> Outcome {
         let usage = |message: &str| Failure::Usage(message.to_owned());
         let stop = StopFlag::new();
@@ -102,10 +107,10 @@ impl GameVisitor for Match<'_> {
         let engine = EngineChoice::default();
         let [a, b] = &self.specs;
         let players = [a.open(&game, &engine).map_err(usage_of)?, b.open(&game, &engine).map_err(usage_of)?];
-        let threads = self.pit.threads.map_or_else(cores, |threads| threads as usize).min(self.pit.games);
-        let pool = PoolParams { threads, slots: (self.pit.games / threads).clamp(1, 64) };
+        let threads = self.pit.threads.map_or_else(cores, |threads| threads as usize).min(self.pit.games());
+        let pool = PoolParams { threads, slots: (self.pit.games() / threads).clamp(1, 64) };
         let params = MatchParams {
-            pairs: self.pit.games / 2,
+            pairs: self.pit.games() / 2,
             opening_plies: self.pit.opening_plies.unwrap_or_else(|| opening_plies(&game)) as usize,
             sprt: self.sprt,
             seed: self.pit.seed,
@@ -121,7 +126,7 @@ impl GameVisitor for Match<'_> {
             if told.elapsed() >= every {
                 *told = Instant::now();
                 let games = tally.games();
-                let line = format!("{} of {} games: {}", games.total(), self.pit.games, wdl(&games));
+                let line = format!("{} of {} games: {}", games.total(), self.pit.games(), wdl(&games));
                 tell(if live { format!("\r{line}  ") } else { format!("{line}\n") });
             }
         })?;
@@ -151,6 +156,12 @@ fn wdl(games: &crate::util::stats::GameCounts) -> String {
 fn mean_plies(report: &MatchReport) -> f64 {
     let plies: usize = report.games.iter().map(|game| game.record.plies.len()).sum();
     plies as f64 / report.games.len().max(1) as f64
+}
+
+/// Plies of a game that the players decided on.
+fn mean_own_plies(report: &MatchReport) -> f64 {
+    let own = |game: &Finished| game.record.plies.iter().filter(|ply| ply.kind != PlyKind::Opening).count();
+    report.games.iter().map(own).sum::<usize>() as f64 / report.games.len().max(1) as f64
 }
 
 fn faults(report: &MatchReport) -> Vec<&str> {
@@ -190,6 +201,10 @@ fn text_report<G: Game>(game: &G, task: &Match<'_>, report: &MatchReport, second
     line(format!("distinct  {} of {} games differ in their moves", report.distinct, report.games.len()));
     if report.distinct * 2 < report.games.len() {
         line("warning: most games repeat each other; raise --opening-plies".to_owned());
+    }
+    if !report.games.is_empty() && mean_own_plies(report) < 4.0 {
+        let own = mean_own_plies(report);
+        line(format!("warning: openings leave the players {own:.1} plies on average; lower --opening-plies"));
     }
     line(format!("length    {:.1} plies, {seconds:.1} s in all", mean_plies(report)));
     for fault in faults(report).iter().take(5) {

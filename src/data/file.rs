@@ -306,6 +306,9 @@ impl RecordReader {
     /// When it cannot be read, is not a file of records, or is too new.
     pub fn open(path: &Path) -> Result<Self, RecordFileError> {
         let failed = |source| PublishError::reading(path, source);
+        if path.is_dir() {
+            return Err(RecordFileError::Foreign { path: path.to_path_buf(), found: "it is a folder" });
+        }
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         let mut file = BufReader::with_capacity(1 << 16, file);

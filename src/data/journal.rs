@@ -54,6 +54,9 @@ impl RecordWriter {
         if path.try_exists().map_err(|source| PublishError::reading(path, source))? {
             return Err(RecordFileError::Complete { path: path.to_path_buf() });
         }
+        if journal.is_dir() {
+            return Err(RecordFileError::Foreign { path: journal, found: "it is a folder" });
+        }
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&journal);
         let mut file = file.map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();

@@ -18,6 +18,7 @@ use crate::net::infer::{Heads, Inference};
 use crate::net::onnx::{POLICY, VALUE};
 use crate::net::spec::{NetSpec, VALUE_OUTPUTS};
 use crate::util::places;
+use crate::util::text::one_line;
 
 /// The largest batch: beyond it the activations of a typical network no longer fit into a core's cache, and
 /// throughput falls.
@@ -44,8 +45,8 @@ fn load_from(folder: &Path) -> Result<(), String> {
 /// Says why it cannot be used.
 pub fn openvino_version(folder: &Path) -> Result<String, String> {
     load_from(folder)?;
-    let core = Core::new().map_err(|error| error.to_string())?;
-    core.versions("CPU").map_err(|error| format!("its CPU part does not load ({error})"))?;
+    let core = Core::new().map_err(|error| one_line(&error.to_string()))?;
+    core.versions("CPU").map_err(|error| format!("its CPU part does not load ({})", one_line(&error.to_string())))?;
     // "2026.4.1-22982-e213a147257-releases/2026/4": the rest is of interest to its makers.
     let build = openvino::version().build_number;
     Ok(build.split('-').next().unwrap_or(&build).to_owned())
@@ -71,7 +72,9 @@ impl OpenVinoInference {
     /// When OpenVINO cannot be used, or the CPU lacks the precision.
     pub fn new(spec: &NetSpec, onnx: &[u8], precision: Precision) -> Result<Self, EvalError> {
         load().map_err(|why| EvalError(format!("OpenVINO cannot be used, {why}")))?;
-        let setup = |error: &dyn std::fmt::Display| EvalError(format!("OpenVINO cannot be started: {error}"));
+        let setup = |error: &dyn std::fmt::Display| {
+            EvalError(format!("OpenVINO cannot be started: {}", one_line(&error.to_string())))
+        };
         let mut core = Core::new().map_err(|error| setup(&error))?;
         let hint = match precision {
             Precision::Auto | Precision::F32 => "f32",
@@ -144,7 +147,7 @@ impl Inference for OpenVinoInference {
 }
 
 fn failed(error: InferenceError) -> EvalError {
-    EvalError(format!("OpenVINO failed: {error}"))
+    EvalError(format!("OpenVINO failed: {}", one_line(&error.to_string())))
 }
 
 pub(crate) fn missing_input(batch: usize) -> EvalError {

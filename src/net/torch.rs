@@ -8,6 +8,7 @@ use crate::net::infer::has_amx;
 use crate::net::spec::{Architecture, NORM_EPSILON, NetSpec, Resnet};
 use crate::net::torch_infer::channels_last;
 use crate::net::weights::{WeightTensor, Weights, WeightsError};
+use crate::util::text::one_line;
 
 /// Share of the batch's statistics in the running mean and variance after each training step.
 pub const NORM_MOMENTUM: f64 = 0.1;
@@ -19,7 +20,7 @@ pub enum TorchError {
     #[error(transparent)]
     Weights(#[from] WeightsError),
     /// libtorch refused: out of memory, a device that is not there, shapes that do not fit.
-    #[error("libtorch: {0}")]
+    #[error("libtorch: {}", one_line(&.0.to_string()))]
     Torch(#[from] TchError),
 }
 

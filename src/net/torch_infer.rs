@@ -7,6 +7,7 @@ use crate::net::graph::{Affine, Graph, Op};
 use crate::net::infer::{Heads, Inference};
 use crate::net::openvino::missing_input;
 use crate::net::spec::{NetSpec, VALUE_OUTPUTS};
+use crate::util::text::one_line;
 
 /// The largest batch on the CPU, as for the other engine.
 const MAX_BATCH_CPU: usize = 128;
@@ -179,5 +180,5 @@ pub(crate) fn channels_last(x: &Tensor) -> Result<Tensor, TchError> {
 }
 
 fn failed(error: TchError) -> EvalError {
-    EvalError(format!("libtorch failed: {error}"))
+    EvalError(format!("libtorch failed: {}", one_line(&error.to_string())))
 }

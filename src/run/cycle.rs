@@ -23,7 +23,7 @@ use super::pointer::{Pointer, Which, file_digest};
 use super::rating::{Rated, elo};
 use super::report::{self_play, speed_note};
 use super::sample;
-use super::state::{RunState, Stage};
+use super::state::{RunState, Stage, TrainerFile};
 use super::stop::{Done, StopFlag};
 use super::tune::tune;
 use crate::data::{RecordFileError, ReplayError, ReplayWindow, Sampler};
@@ -54,10 +54,7 @@ pub enum RunError {
     Checkpoint(#[from] CheckpointError),
     #[error("{}: {error}", .file.display())]
     Mismatch { file: PathBuf, error: GameMismatch },
-    #[error(
-        "{} is not the file that the run made, it has another digest than `best` says: restore it from a copy",
-        .file.display()
-    )]
+    #[error("{} is not the file that the run made, it has another digest: restore it from a copy", .file.display())]
     Exchanged { file: PathBuf },
     #[error("{} holds the network of generation {found}: restore the right one from a copy", .file.display())]
     OtherGeneration { file: PathBuf, found: u32 },
@@ -68,11 +65,11 @@ pub enum RunError {
     )]
     NoGames { folder: PathBuf },
     #[error(
-        "there is no {}, without which training cannot go on: restore it from a copy, or start a new run in another \
+        "there is no {}, without which the run cannot go on: restore it from a copy, or start a new run in another \
          folder with --run",
         .file.display()
     )]
-    NoTrainer { file: PathBuf },
+    Lost { file: PathBuf },
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
@@ -112,7 +109,8 @@ pub struct Cycle<'a, G: Game> {
 }
 
 impl<'a, G: Game> Cycle<'a, G> {
-    /// Takes up the run in `dir` where `state` says, or begins it.
+    /// Takes up the run in `dir` where `state` says, or begins it. `observers` is asked for when it is sure that everything
+    /// needed is there: nothing has been changed before that.
     ///
     /// # Errors
     /// When something that the state names is missing, damaged or of another game.
@@ -121,7 +119,7 @@ impl<'a, G: Game> Cycle<'a, G> {
         config: &'a RunConfig,
         dir: &'a RunDir,
         state: RunState,
-        observers: Observers,
+        observers: impl FnOnce(&RunState) -> Result<Observers, RunError>,
         resolved: Resolved,
         stop: StopFlag,
     ) -> Result<Self, RunError> {
@@ -138,12 +136,14 @@ impl<'a, G: Game> Cycle<'a, G> {
             dir,
             name,
             stop,
-            observers: Mutex::new(observers),
+            observers: Mutex::default(),
             state,
             trainer: None,
             pool: None,
             began: Instant::now(),
         };
+        cycle.check()?;
+        cycle.observers = Mutex::new(observers(&cycle.state)?);
         cycle.take_up(first)?;
         Ok(cycle)
     }
@@ -240,7 +240,8 @@ impl<'a, G: Game> Cycle<'a, G> {
     fn publish_untrained(&mut self) -> Result<(), RunError> {
         self.publish_checkpoint(0, self.untrained(), None)?;
         self.point(Which::Latest, 0)?;
-        self.point(Which::Best, 0)
+        self.state.best_digest = self.point(Which::Best, 0)?;
+        Ok(())
     }
 
     fn publish_checkpoint(&self, generation: u32, weights: Weights, rating: Option<f64>) -> Result<(), RunError> {
@@ -255,9 +256,11 @@ impl<'a, G: Game> Cycle<'a, G> {
         Ok(Checkpoint { info, weights }.save(&self.dir.checkpoint(generation))?)
     }
 
-    fn point(&self, which: Which, generation: u32) -> Result<(), RunError> {
+    /// Makes a pointer name a generation's checkpoint. Returns the digest of that.
+    fn point(&self, which: Which, generation: u32) -> Result<String, RunError> {
         let digest = file_digest(&self.dir.checkpoint(generation))?;
-        Ok(self.dir.write_pointer(which, &Pointer { generation, digest })?)
+        self.dir.write_pointer(which, &Pointer { generation, digest: digest.clone() })?;
+        Ok(digest)
     }
 
     fn checkpoint(&self, generation: u32) -> Result<Checkpoint, RunError> {
@@ -367,7 +370,7 @@ impl<'a, G: Game> Cycle<'a, G> {
         let device = torch_device(self.resolved.device);
         let threads = self.config.training_threads();
         let mut trainer = Trainer::new(&self.spec, &start, self.config.training.clone(), device, threads)?;
-        if let Some(name) = &self.state.trainer {
+        if let Some(TrainerFile { name, .. }) = &self.state.trainer {
             trainer.load_state(&self.dir.state_file(name))?;
         }
         Ok(trainer)
@@ -414,10 +417,10 @@ impl<'a, G: Game> Cycle<'a, G> {
         }
         self.state.step += done - first;
         self.state.samples += (done - first) * batch_size as u64;
-        let old = self.state.trainer.take();
         let name = format!("step-{:09}.state", self.state.step);
-        trainer.save_state(&self.dir.state_file(&name))?;
-        self.state.trainer = Some(name);
+        let file = self.dir.state_file(&name);
+        trainer.save_state(&file)?;
+        self.state.trainer = Some(TrainerFile { name: name.clone(), digest: file_digest(&file)? });
         if done < total {
             self.state.stage = Stage::Learn { done, total };
         } else {
@@ -433,10 +436,7 @@ impl<'a, G: Game> Cycle<'a, G> {
             self.state.stage = Stage::Gate;
         }
         self.save()?;
-        if let Some(old) = old.filter(|old| Some(old) != self.state.trainer.as_ref()) {
-            // Superseded by what was just published; a failure to remove it costs only disk space.
-            let _ = std::fs::remove_file(self.dir.state_file(&old));
-        }
+        self.dir.keep_one_step(&name);
         self.trainer = Some(trainer);
         Ok(())
     }

@@ -304,6 +304,18 @@ impl RunDir {
         Ok(found)
     }
 
+    /// Removes the trainer's states that the one called `kept` supersedes. A failure costs only disk space.
+    pub fn keep_one_step(&self, kept: &str) {
+        let Ok(entries) = fs::read_dir(self.root.join("state")) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let is_step = name.to_str().is_some_and(|name| name.starts_with("step-") && name.ends_with(".state"));
+            if is_step && name != kept {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// Sets a damaged file of this run aside: moves it into `damaged/`, under a name not yet taken there, and
     /// returns its new place.
     ///

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::event::{Axis, Event};
 use super::observer::{Mark, ObserveError, Observer};
-use crate::util::publish::{PublishError, sync_folder};
+use crate::util::publish::{PublishError, still_there, sync_folder};
 
 /// The format number in the first line.
 const FORMAT: u64 = 1;
@@ -116,7 +116,8 @@ impl Observer for Metrics {
         self.line(&json!({
             "event": "mark", "mark": mark.number, "generation": mark.generation, "step": mark.step,
         }))?;
-        self.sync().map_err(ObserveError::from)
+        self.sync()?;
+        Ok(still_there(&self.path)?)
     }
 }
 

@@ -7,7 +7,7 @@ use super::dir::{DirError, RunDir};
 use super::engine::NetSource;
 use super::generate::View;
 use super::pointer::{Which, file_digest};
-use super::strict::{Reader, resolved_value};
+use super::strict::{Reader, nearest, resolved_value};
 use crate::game::Game;
 use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, InferenceFactory, OpenError};
 use crate::play::{Player, SearchSeat, Seat, Temperature};
@@ -158,6 +158,9 @@ impl PlayerSpec {
             parsed.ok_or_else(|| fail(format!("`{option}` is {value:?}, expected a number from 1 to 100000000")))
         };
         let unknown = |option: &str, known: &str| fail(format!("there is no option {option:?}; {known}"));
+        let meant = |name: &str, known: &[&str]| {
+            nearest(name, known.iter().copied()).map_or_else(String::new, |near| format!("did you mean {near:?}? "))
+        };
         let kind = if name == "random" {
             if let Some((option, _)) = options.first() {
                 return Err(unknown(option, "`random` takes none"));
@@ -191,7 +194,8 @@ impl PlayerSpec {
                         search_sets.push(format!("{key}={value}"));
                     }
                     _ => {
-                        let known = format!("a network takes {}, {}", OWN_OPTIONS.join(", "), search_keys.join(", "));
+                        let all = [&OWN_OPTIONS[..], &search_keys[..]].concat();
+                        let known = format!("{}a network takes {}", meant(option, &all), all.join(", "));
                         return Err(unknown(option, &known));
                     }
                 }
@@ -199,7 +203,9 @@ impl PlayerSpec {
             let search = search_with(&search_sets).map_err(fail)?;
             if !Path::new(name).exists() {
                 let known = "expected `random`, `mcts:SIMULATIONS`, or the path of a checkpoint or run";
-                return Err(fail(format!("there is no file or folder {name:?}; {known}")));
+                let kind = name.split(':').next().unwrap_or_default();
+                let meant = meant(kind, &["random", "mcts"]);
+                return Err(fail(format!("there is no file or folder {name:?}; {meant}{known}")));
             }
             Kind::Network { path: name.into(), simulations, search, temperature, view }
         };
@@ -263,6 +269,8 @@ mod tests {
             ("mcts:5@c=x", "allowed is 0 to 100"),
             ("random@sims=3", "takes none"),
             ("no/such/file", "no file or folder"),
+            ("mcst:100", "did you mean \"mcts\"?"),
+            (".@sim=3", "did you mean \"sims\"?"),
             (".@sims=many", "expected a number"),
             (".@algorithm=x", "expected \"puct\" or \"gumbel\""),
             (".@nonsense=1", "a network takes sims, policy, temperature, view, algorithm"),

@@ -95,12 +95,12 @@ impl Pointer {
         let damaged = PointerFault::Damaged;
         let first = text.lines().next().and_then(|line| line.strip_prefix("sparring pointer "));
         let format: u32 = first.and_then(|n| n.parse().ok()).ok_or(damaged("it is no pointer file"))?;
-        if format != POINTER_FORMAT {
-            return Err(PointerFault::Format(format));
-        }
         let (body, check) = text.split_once("check ").ok_or(damaged("it ends too early"))?;
         if check != format!("{:08x}\n", crc32fast::hash(body.as_bytes())) {
             return Err(damaged("its checksum is wrong, the contents were altered"));
+        }
+        if format != POINTER_FORMAT {
+            return Err(PointerFault::Format(format));
         }
         let field = |name: &str| body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         let checkpoint = field("checkpoint").and_then(|name| parse_generation(name, "safetensors"));
@@ -161,7 +161,8 @@ mod tests {
             fs::write(&path, &altered).unwrap();
             assert!(dir.read_pointer(Which::Best).is_err(), "bit {bit} flipped");
         }
-        fs::write(&path, "sparring pointer 2\n").unwrap();
+        let newer = "sparring pointer 2\n";
+        fs::write(&path, format!("{newer}check {:08x}\n", crc32fast::hash(newer.as_bytes()))).unwrap();
         assert!(
             dir.read_pointer(Which::Best)
                 .unwrap_err()

@@ -43,7 +43,8 @@ pub enum SessionError {
     },
     /// More memory is asked for than the machine has.
     #[error(
-        "the config asks for about {wanted} MB (selfplay.cache_megabytes and the network), and this machine \
+        "the config asks for about {wanted} MB (for selfplay.cache_megabytes, selfplay.threads times parallel_games, \
+         and the network), and this machine \
          has {have} MB: lower them"
     )]
     Memory {
@@ -69,7 +70,11 @@ pub enum SessionError {
 impl SessionError {
     /// Whether the config or the command line is at fault.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Identity { .. } | Self::Game(_) | Self::Choice(_) | Self::Memory { .. })
+        match self {
+            Self::Identity { .. } | Self::Game(_) | Self::Choice(_) | Self::Memory { .. } => true,
+            Self::Run(RunError::Dir(error)) => matches!(error, DirError::NotFolder(_) | DirError::Foreign { .. }),
+            _ => false,
+        }
     }
 }
 
@@ -126,13 +131,14 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
         None if dir.has_work()? => return Err(SessionError::NoState { folder: dir.root().display().to_string() }),
         None => RunState::default(),
     };
-    let (observers, gaps) = observers(dir, &state)?;
-    notes.extend(gaps);
-    let task = Task { config: &config, dir, state, observers, resolved, stop: stop.clone(), notes, changed };
+    let task = Task { config: &config, dir, state, resolved, stop: stop.clone(), notes, changed };
     let ended = games::dispatch(&config.game, task)??;
     drop(lock);
     Ok(ended)
 }
+
+/// Bytes that a node of a tree takes, with its edges, where a game has few moves.
+const LEAST_NODE: u64 = 128;
 
 /// Whether the machine can hold what the config asks for; where it cannot, allocations would end the process.
 fn check_memory(config: &RunConfig) -> Result<(), SessionError> {
@@ -147,38 +153,44 @@ fn check_memory(config: &RunConfig) -> Result<(), SessionError> {
     let vectors = 4 + config.training_threads() as u64;
     let network = games::dispatch(&config.game, Parameters(config))?.saturating_mul(4 * vectors) >> 20;
     let cache = u64::from(config.selfplay.cache_megabytes);
-    let wanted = network + cache;
+    let play = &config.selfplay;
+    let at_once = u64::from(play.threads.unwrap_or(1)) * u64::from(play.parallel_games.unwrap_or(1));
+    let nodes = u64::from(config.search.max_nodes.min(play.simulations));
+    let trees = at_once.min(u64::from(play.games)).saturating_mul(nodes * LEAST_NODE) >> 20;
+    let wanted = network + cache + trees;
     match machine::memory() {
         Some(bytes) if wanted > bytes >> 20 => Err(SessionError::Memory { wanted, have: bytes >> 20 }),
         _ => Ok(()),
     }
 }
 
-/// Terminal, `metrics.jsonl` and TensorBoard, the latter two cut back to the state that is resumed.
-fn observers(dir: &RunDir, state: &RunState) -> Result<(Observers, Vec<String>), RunError> {
+/// Terminal, `metrics.jsonl` and TensorBoard, the latter two cut back to the state that is resumed. All are told `notes`.
+fn observers(dir: &RunDir, state: &RunState, notes: Vec<String>) -> Result<Observers, RunError> {
     let mut observers = Observers::new();
     observers.add(Console::stderr());
-    let mut gaps = Vec::new();
+    let mut notes = notes;
     if state.mark == 0 {
         observers.add(Metrics::create(&dir.metrics())?);
         observers.add(TensorBoard::create(&dir.tensorboard())?);
     } else {
         let mark = Mark { number: state.mark, generation: state.generation, step: state.step };
         let (metrics, gap) = Metrics::resume(&dir.metrics(), &mark)?;
-        gaps.extend(gap);
+        notes.extend(gap);
         let (board, gap) = TensorBoard::resume(&dir.tensorboard(), &mark)?;
-        gaps.extend(gap);
+        notes.extend(gap);
         observers.add(metrics);
         observers.add(board);
     }
-    Ok((observers, gaps))
+    for note in notes {
+        observers.observe(&Event::Notice(note))?;
+    }
+    Ok(observers)
 }
 
 struct Task<'a> {
     config: &'a RunConfig,
     dir: &'a RunDir,
     state: RunState,
-    observers: Observers,
     resolved: crate::net::Resolved,
     stop: StopFlag,
     notes: Vec<String>,
@@ -190,10 +202,8 @@ impl GameVisitor for Task<'_> {
     type Output = Result<Ended, RunError>;
 
     fn visit<G: Game>(self, game: G) -> Self::Output {
-        let Self { config, dir, state, mut observers, resolved, stop, notes, changed } = self;
-        for note in notes {
-            observers.observe(&Event::Notice(note))?;
-        }
+        let Self { config, dir, state, resolved, stop, notes, changed } = self;
+        let observers = |state: &RunState| observers(dir, state, notes);
         let mut cycle = Cycle::new(game, config, dir, state, observers, resolved, stop)?;
         if changed {
             // Only now: a config that the run cannot go on with is not kept.

@@ -23,6 +23,16 @@ pub enum Stage {
     Gate,
 }
 
+/// A file in `state/`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainerFile {
+    /// Its name.
+    pub name: String,
+    /// Its [digest](super::pointer::file_digest), so that an exchanged file is noticed.
+    pub digest: String,
+}
+
 /// The state of a run between two moments at which it can be interrupted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,10 +47,12 @@ pub struct RunState {
     pub step: u64,
     /// Training samples of the whole run.
     pub samples: u64,
-    /// File in `state/` with the trainer's state; `None` before the first training.
-    pub trainer: Option<String>,
+    /// The trainer's state; `None` before the first training.
+    pub trainer: Option<TrainerFile>,
     /// The generation whose network plays.
     pub best: u32,
+    /// Digest of its checkpoint.
+    pub best_digest: String,
     /// Games played.
     pub games: u64,
     /// Positions played.
@@ -55,7 +67,7 @@ pub struct RunState {
 }
 
 const KIND: [u8; 4] = *b"SPRS";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const NAME: &str = "run.state";
 
 impl RunState {
@@ -69,6 +81,7 @@ impl RunState {
             samples: 0,
             trainer: None,
             best: 0,
+            best_digest: String::new(),
             games: 0,
             positions: 0,
             window_totals: vec![0],

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::{Handle, Signals as SignalStream};
 
 /// When the run is done: as soon as any of these is reached. With none it goes on until it is interrupted.
@@ -160,6 +160,13 @@ impl Drop for Signals {
             let _ = listener.join();
         }
     }
+}
+
+/// Lets a write beyond the size limit of files (`ulimit -f`) fail like any other, which is told, where the signal that comes
+/// with it would end the process without a word.
+pub fn outlive_file_limits() {
+    // Nobody asks for the flag. Without it everything works as before, only less politely.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
 /// Whether this process was started with `signal` ignored. Known on Linux only; elsewhere no.

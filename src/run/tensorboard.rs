@@ -20,7 +20,7 @@ use tensorboard_rs::summary::{histogram_raw, scalar};
 
 use super::event::Event;
 use super::observer::{Mark, ObserveError, Observer};
-use crate::util::publish::{PublishError, sync_folder};
+use crate::util::publish::{PublishError, still_there, sync_folder};
 
 const PREFIX: &str = "events.out.tfevents.";
 
@@ -175,7 +175,8 @@ impl Observer for TensorBoard {
 
     fn mark(&mut self, mark: &Mark) -> Result<(), ObserveError> {
         self.session(SessionLog_SessionStatus::CHECKPOINT, mark.step, Some(mark_name(mark)))?;
-        self.sync().map_err(ObserveError::from)
+        self.sync()?;
+        Ok(still_there(&self.path)?)
     }
 }
 

@@ -67,12 +67,16 @@ pub fn tune(params: &SelfPlayParams, factory: &InferenceFactory) -> Result<Tunin
                 .collect::<Result<Vec<_>, OpenError>>()?;
             let chosen = smallest_good(&rates).unwrap_or(most_threads);
             let list: Vec<String> = rates.iter().map(|(count, rate)| format!("{count}: {}", rounded(*rate))).collect();
-            let measured = if list.is_empty() { "all cores".to_owned() } else { list.join(", ") };
-            reasons.push(format!("{chosen} threads play; positions/s of the network by threads: {measured}"));
+            reasons.push(match &list[..] {
+                [] => format!("{chosen} {} on all cores", if chosen == 1 { "thread plays" } else { "threads play" }),
+                list => format!("{chosen} threads play; positions/s of the network by threads: {}", list.join(", ")),
+            });
             chosen
         }
     };
-    Ok(Tuning { pool: PoolParams { threads, slots }, reasons })
+    // More than there are games would wait for nothing.
+    let games = params.games as usize;
+    Ok(Tuning { pool: PoolParams { threads: threads.min(games), slots: slots.min(games) }, reasons })
 }
 
 fn rounded(rate: f64) -> String {
@@ -132,6 +136,8 @@ mod tests {
         assert_eq!(tune(&few, &factory).unwrap().pool, PoolParams { threads: 1, slots: 1 });
         let free = tune(&SelfPlayParams::default(), &factory).unwrap();
         assert!((1..=cores()).contains(&free.pool.threads), "{free:?}");
+        let idle = SelfPlayParams { games: 3, threads: Some(9), parallel_games: Some(1 << 16), ..open };
+        assert_eq!(tune(&idle, &factory).unwrap().pool, PoolParams { threads: 3, slots: 3 });
         let many = SelfPlayParams { threads: Some(4096), parallel_games: Some(1), ..SelfPlayParams::default() };
         assert!(tune(&many, &factory).unwrap().reasons[0].contains("more than this process may use"));
     }

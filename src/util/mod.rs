@@ -1,5 +1,6 @@
 //! What every layer may use and what knows no game: random streams, statistics, atomic publication, places, memory,
-//! the machine, how fast something is done.
+//! the machine, how fast something is done, texts
+//! of others.
 
 pub mod machine;
 pub mod memory;
@@ -8,3 +9,4 @@ pub mod publish;
 pub mod rate;
 pub mod rng;
 pub mod stats;
+pub mod text;

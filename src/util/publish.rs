@@ -37,6 +37,12 @@ pub enum PublishError {
         /// The file or folder.
         path: PathBuf,
     },
+    /// A file that is being written has been removed meanwhile.
+    #[error("{} was removed while it was being written: bring it back, or go on without what it held", .file.display())]
+    Removed {
+        /// The file.
+        file: PathBuf,
+    },
     /// The file to read is not there.
     #[error("there is no file {}", .file.display())]
     Missing {
@@ -93,9 +99,18 @@ impl PublishError {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace { folder },
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { folder },
-            io::ErrorKind::NotFound => Self::Vanished { folder },
+            // Behind a dangling link, or where the system itself allows no such name, the folder is there.
+            io::ErrorKind::NotFound if !folder.is_dir() => Self::Vanished { folder },
             io::ErrorKind::PermissionDenied => Self::Denied { path: folder },
             _ => Self::Other { action, path: path.to_owned(), source },
+        }
+    }
+
+    /// The error for a failed operation on `folder` itself.
+    fn writing_folder(folder: &Path, action: &'static str, source: io::Error) -> Self {
+        match Self::writing(&folder.join("."), action, source) {
+            Self::Other { action, source, .. } => Self::Other { action, path: folder.to_owned(), source },
+            other => other,
         }
     }
 
@@ -103,6 +118,7 @@ impl PublishError {
     pub fn reading(file: &Path, source: io::Error) -> Self {
         let file = file.to_owned();
         match source.kind() {
+            io::ErrorKind::NotFound if !folder_of(&file).is_dir() => Self::Vanished { folder: folder_of(&file) },
             io::ErrorKind::NotFound => Self::Missing { file },
             io::ErrorKind::PermissionDenied => Self::Denied { path: file },
             io::ErrorKind::UnexpectedEof => Self::Damaged { file, what: "it ends too early".to_owned() },
@@ -139,9 +155,20 @@ pub fn sync_folder(folder: &Path) -> Result<(), PublishError> {
     if cfg!(unix) {
         File::open(folder)
             .and_then(|handle| handle.sync_all())
-            .map_err(|source| PublishError::writing(&folder.join("."), "save", source))?;
+            .map_err(|source| PublishError::writing_folder(folder, "save", source))?;
     }
     Ok(())
+}
+
+/// Whether an open file is still where it was opened: writes to a removed one succeed and are lost.
+///
+/// # Errors
+/// When it, or its folder, is gone.
+pub fn still_there(file: &Path) -> Result<(), PublishError> {
+    std::fs::metadata(file).map(drop).map_err(|source| match PublishError::reading(file, source) {
+        PublishError::Missing { file } => PublishError::Removed { file },
+        other => other,
+    })
 }
 
 /// A file that comes into being when [`publish`](AtomicFile::publish) is called; dropped before that, it leaves
@@ -250,7 +277,7 @@ pub fn is_temporary(name: &str) -> bool {
 /// # Errors
 /// When the folder cannot be read or a file not removed.
 pub fn sweep(folder: &Path) -> Result<usize, PublishError> {
-    let failed = |source| PublishError::writing(&folder.join("."), "clean up", source);
+    let failed = |source| PublishError::writing_folder(folder, "clean up", source);
     let mut removed = 0;
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -267,7 +294,7 @@ pub fn sweep(folder: &Path) -> Result<usize, PublishError> {
 /// # Errors
 /// When the folder is not there or the system does not say.
 pub fn free_space(folder: &Path) -> Result<u64, PublishError> {
-    fs4::available_space(folder).map_err(|source| PublishError::writing(&folder.join("."), "measure", source))
+    fs4::available_space(folder).map_err(|source| PublishError::writing_folder(folder, "measure", source))
 }
 
 /// The first bytes of a checked file.

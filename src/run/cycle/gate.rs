@@ -121,7 +121,7 @@ impl<G: Game> Cycle<'_, G> {
         }
         if accepted {
             self.state.best = generation;
-            self.point(Which::Best, generation)?;
+            self.state.best_digest = self.point(Which::Best, generation)?;
         }
         self.tell(&Event::GenerationFinished {
             generation,

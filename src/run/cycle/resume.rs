@@ -1,28 +1,54 @@
 //! Taking up a run where its state says: what must be there is checked before any work, what can be made again is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Cycle, RunError};
 use crate::data::{GameRecord, Opened, Origin, ReadRecords, RecordFileError, RecordWriter};
 use crate::game::{Game, full_name};
+use crate::run::dir::DirError;
 use crate::run::event::Event;
 use crate::run::pointer::{Which, file_digest};
-use crate::run::state::Stage;
+use crate::run::state::{Stage, TrainerFile};
 use crate::util::publish::PublishError;
 
 impl<G: Game> Cycle<'_, G> {
-    /// Checks what the state names and loads the games of the replay window from generation `first` on.
+    /// Whether everything is there that the run cannot go on without: better now than after an hour of self-play. Changes
+    /// nothing.
+    pub(super) fn check(&self) -> Result<(), RunError> {
+        if self.state.mark == 0 {
+            return Ok(());
+        }
+        let is = |file: PathBuf, digest: &str| match file_digest(&file) {
+            Ok(found) if found == digest => Ok(true),
+            Ok(_) => Ok(false),
+            Err(DirError::Publish(PublishError::Missing { .. })) => Err(RunError::Lost { file }),
+            Err(error) => Err(error.into()),
+        };
+        let best = self.dir.checkpoint(self.state.best);
+        let whole = is(best.clone(), &self.state.best_digest)?;
+        // What is wrong with it in itself is the better explanation.
+        self.checkpoint(self.state.best)?;
+        if !whole {
+            return Err(RunError::Exchanged { file: best });
+        }
+        if let Some(TrainerFile { name, digest }) = &self.state.trainer {
+            let file = self.dir.state_file(name);
+            if !is(file.clone(), digest)? {
+                self.open_trainer()?;
+                return Err(RunError::Exchanged { file });
+            }
+        }
+        Ok(())
+    }
+
+    /// Mends the pointers and loads the games of the replay window from generation `first` on.
     pub(super) fn take_up(&mut self, first: usize) -> Result<(), RunError> {
         if self.state.mark > 0 {
             self.mend_pointers()?;
-            // Better now than after an hour of self-play.
-            self.checkpoint(self.state.best)?;
-            if let Some(name) = &self.state.trainer {
-                let file = self.dir.state_file(name);
-                if !file.exists() {
-                    return Err(RunError::NoTrainer { file });
-                }
-            }
+        }
+        if let Some(TrainerFile { name, .. }) = &self.state.trainer {
+            // A process that was killed may have left others.
+            self.dir.keep_one_step(name);
         }
         for generation in first.max(1)..self.state.window_totals.len() {
             let found = self.games_of(generation as u32)?;
@@ -39,14 +65,14 @@ impl<G: Game> Cycle<'_, G> {
         let current = self.state.generation;
         let latest = if self.state.stage == Stage::Gate { current } else { current - 1 };
         for (which, expected) in [(Which::Best, self.state.best), (Which::Latest, latest)] {
-            let checkpoint = self.dir.checkpoint(expected);
+            let digest = (which == Which::Best).then_some(&self.state.best_digest);
             let (name, warning) = (which.file_name(), |what: String| Event::Warning(format!("{what}; written anew")));
             match self.dir.read_pointer(which) {
                 Ok(Some(pointer)) if pointer.generation == expected => {
-                    if which == Which::Best && file_digest(&checkpoint)? != pointer.digest {
-                        return Err(RunError::Exchanged { file: checkpoint });
+                    if digest.is_none_or(|digest| *digest == pointer.digest) {
+                        continue;
                     }
-                    continue;
+                    self.tell(&warning(format!("`{name}` has another digest than the state of the run")))?;
                 }
                 // The process ended between the publication of a pointer and that of the state.
                 Ok(Some(pointer)) if pointer.generation == current => {}
@@ -55,10 +81,15 @@ impl<G: Game> Cycle<'_, G> {
                     pointer.generation
                 )))?,
                 Ok(None) => self.tell(&warning(format!("`{name}` is missing")))?,
-                Err(error) => self.tell(&warning(error.to_string()))?,
+                Err(error) => {
+                    self.tell(&warning(error.to_string()))?;
+                    if self.dir.pointer(which).is_dir() {
+                        self.dir.set_aside(&self.dir.pointer(which))?;
+                    }
+                }
             }
             // Only the best checkpoint is needed to go on; without the other there is nothing to point at.
-            if which == Which::Best || checkpoint.exists() {
+            if which == Which::Best || self.dir.checkpoint(expected).exists() {
                 self.point(which, expected)?;
             }
         }

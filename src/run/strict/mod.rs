@@ -33,6 +33,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 pub use diff::{Change, diff};
+pub(crate) use problem::nearest;
+
 pub use explain::{Explanation, UnknownKey, explain, keys, schema_json};
 pub use problem::{At, ConfigErrors, Findings, Problem};
 

@@ -93,7 +93,7 @@ impl Findings {
 }
 
 /// The entry of `known` that `wrong` was probably meant to be.
-pub(super) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let fold = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
     let wrong = fold(wrong);
     known

@@ -1,0 +1,43 @@
+//! Texts of others made fit to be shown.
+
+/// The longest line that is shown.
+const LONGEST: usize = 1000;
+
+/// What an exception of a C++ library says, in one line: without where in its sources it was raised, without the stack.
+pub fn one_line(exception: &str) -> String {
+    let stack = |line: &str| line.starts_with("Exception raised from") || line.starts_with("frame #");
+    let lines = exception.lines().map(str::trim).take_while(|line| !stack(line));
+    let told: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with("Exception from")).collect();
+    cut(&told.join(" "))
+}
+
+/// `text` with what is beyond a thousand characters of a line left out.
+pub fn cut(text: &str) -> String {
+    let cut = |line: &str| match line.char_indices().nth(LONGEST) {
+        None => line.to_owned(),
+        Some((end, _)) => format!("{}... ({} bytes)", &line[..end], line.len()),
+    };
+    text.split('\n').map(cut).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_are_told_in_one_line() {
+        let torch = "size mismatch, got 3\nException raised from f at x.cpp:3 (most recent call first):\nframe #0: g";
+        assert_eq!(one_line(torch), "size mismatch, got 3");
+        let openvino = "Exception from src/core.cpp:130:\nException from y.cpp:9:\nmodel is too large\n\n\n";
+        assert_eq!(one_line(openvino), "model is too large");
+        assert_eq!(one_line("plain"), "plain");
+    }
+
+    #[test]
+    fn long_lines_are_cut_at_a_character() {
+        let long = "ä".repeat(LONGEST + 1);
+        let text = cut(&format!("short\n{long}\n"));
+        assert_eq!(text, format!("short\n{}... ({} bytes)\n", "ä".repeat(LONGEST), long.len()));
+        assert_eq!(cut(&"x".repeat(LONGEST)), "x".repeat(LONGEST));
+    }
+}
