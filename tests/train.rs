@@ -297,11 +297,11 @@ fn other_folders_are_left_alone() {
     let place = Place::new();
     let folder = place.run().display().to_string();
     fs::write(place.run(), "a file").unwrap();
-    place.train(&[]).finish().complains(1, &[&folder, "is a file"]);
+    place.train(&[]).finish().complains(2, &[&folder, "is a file"]);
     fs::remove_file(place.run()).unwrap();
     fs::create_dir(place.run()).unwrap();
     fs::write(place.run().join("thesis.txt"), "precious").unwrap();
-    place.train(&[]).finish().complains(1, &[&folder, "thesis.txt"]);
+    place.train(&[]).finish().complains(2, &[&folder, "thesis.txt"]);
     assert_eq!(fs::read_dir(place.run()).unwrap().count(), 1, "nothing is made in it");
 }
 
@@ -527,6 +527,89 @@ fn damaged_games_of_the_generation_in_progress_are_played_again() {
     let told = place.train(&rest).finish().expect(0).err;
     assert!(told.contains("what is missing"), "{told}");
     assert_eq!(results(&place.run()), results(&whole.run()));
+}
+
+/// Every file of a folder and those below, with its bytes.
+fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(tree(&path));
+        } else if path.file_name().unwrap() != "lock" {
+            let bytes = fs::read(&path).unwrap();
+            found.insert(path, bytes);
+        }
+    }
+    found
+}
+
+#[test]
+fn files_of_another_run_or_time_are_refused_and_nothing_is_changed() {
+    let gate = "gate={\"mode\": \"off\", \"anchor_games\": 0}";
+    let first = ["stop.iterations=1", "selfplay.games=20", gate];
+    let rest = ["stop.iterations=2", "selfplay.games=20", gate];
+    let place = Place::new();
+    place.train(&first).finish().expect(0);
+    let run = place.run();
+    let step = fs::read_dir(run.join("state")).unwrap().map(|entry| entry.unwrap().path());
+    let step = step.into_iter().find(|path| path.extension().unwrap() == "state" && !path.ends_with("run.state"));
+    let step = step.unwrap();
+    let name = step.file_name().unwrap().to_str().unwrap();
+    let other = Place::new();
+    other.train(&[&first[..], &["seed=6"]].concat()).finish().expect(0);
+    let strange = fs::read_dir(other.run().join("state")).unwrap().map(|entry| entry.unwrap().path());
+    let strange = strange.into_iter().find(|path| path.file_name().unwrap().to_str().unwrap().starts_with("step-"));
+    let (whole, strange) = (fs::read(&step).unwrap(), fs::read(strange.unwrap()).unwrap());
+
+    // A trainer's state that is whole, but not the one that was saved; and one that is not there.
+    fs::write(&step, strange).unwrap();
+    let before = tree(&run);
+    place.train(&rest).finish().complains(1, &[name, "another digest", "restore"]);
+    assert_eq!(tree(&run), before);
+    fs::remove_file(&step).unwrap();
+    let before = tree(&run);
+    place.train(&rest).finish().complains(1, &[name, "there is no", "restore"]);
+    assert_eq!(tree(&run), before);
+    fs::write(&step, &whole).unwrap();
+
+    // A folder where files should be, a pointer and games of the other run, and a state that a kill has left behind.
+    let stray = run.join("state/step-000000001.state");
+    fs::write(&stray, &whole).unwrap();
+    fs::copy(other.run().join("best"), run.join("best")).unwrap();
+    fs::copy(other.run().join("games/gen-000001.games"), run.join("games/gen-000001.games")).unwrap();
+    fs::remove_file(run.join("latest")).unwrap();
+    fs::create_dir(run.join("latest")).unwrap();
+    fs::create_dir(run.join("games/gen-000002.part")).unwrap();
+    let told = place.train(&rest).finish().expect(0).err;
+    for part in ["`best` has another digest", "latest", "seed 6", "gen-000001.games", "gen-000002.part", "damaged/"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!stray.exists() && run.join("latest").is_file());
+}
+
+#[test]
+fn charts_that_are_removed_are_missed() {
+    for name in ["tb", "metrics.jsonl"] {
+        let place = Place::new();
+        let mut process = place.train(&[]);
+        process.wait_for("generation 1: self-play");
+        let path = place.run().join(name);
+        if path.is_dir() { fs::remove_dir_all(&path).unwrap() } else { fs::remove_file(&path).unwrap() }
+        process.finish().complains(1, &[name]);
+        // They begin anew.
+        place.train(&["stop.iterations=1"]).finish().expect(0);
+        assert!(path.exists());
+    }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_told() {
+    let place = Place::new();
+    let (config, run) = (place.config().display().to_string(), place.run().display().to_string());
+    let script = format!("ulimit -f 8; exec {PROGRAM} train {config} --run {run}");
+    Process::start(Command::new("sh").args(["-c", &script])).finish().complains(1, &["too large"]);
+    place.train(&["stop.iterations=1"]).finish().expect(0);
 }
 
 #[test]
