@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Checked, broken, ensure, position, spread, texts};
+use super::{Broken, Checked, broken, ensure, position, spread, texts};
 use crate::game::{EndReason, Game, legal_list};
 use crate::util::rng::Stream;
 
@@ -97,14 +97,17 @@ fn damaged_state<G: Game>(game: &G, text: &str, random: &mut Stream) -> Checked 
         "{text:?} became {:?}",
         game.state_text(&state)
     );
-    position::check(game, &state)?;
+    position::check(game, &state).map_err(|Broken { law, detail }| {
+        let detail = format!("{detail} (a position that parse_state made of the altered text {text:?})");
+        Broken { law, detail }
+    })?;
     while game.end(&state).is_none() {
         let legal = legal_list(game, &state);
         game.play(&mut state, legal[random.below(legal.len())]);
         ensure!(
             game.ply(&state) <= game.max_plies(),
             "no game is longer than max_plies",
-            "from {text} it reaches ply {}",
+            "from {text:?}, an altered text that parse_state takes, it reaches ply {}",
             game.ply(&state)
         );
     }
