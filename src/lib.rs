@@ -2,7 +2,7 @@
 //!
 //! Modules are layers; each may import only what stands before it in this list (the table in
 //! `tests/layering.rs` is exact): [`util`], [`game`], [`games`], [`eval`], [`search`], [`data`], [`net`],
-//! [`play`], [`train`], [`run`], [`ugi`], [`bench`](mod@bench), [`cli`].
+//! [`play`], [`train`], [`run`], [`ugi`], [`human`], [`bench`](mod@bench), [`cli`].
 //!
 //! Words with one meaning everywhere: a *ply* is one single move; a *turn* may have several plies. A
 //! *simulation* is one descent of the search tree, a *rollout* a game played out at random. A *prior* is a
@@ -16,6 +16,7 @@ pub mod data;
 pub mod eval;
 pub mod game;
 pub mod games;
+pub mod human;
 pub mod net;
 pub mod play;
 pub mod run;

@@ -10,7 +10,7 @@ use common::{Done, PROGRAM, Process, run, sparring, words};
 use serde_json::Value as Json;
 use sparring::games::NAMES;
 
-const VERBS: [&str; 9] = ["train", "pit", "ugi", "perft", "games", "config", "inspect", "bench", "doctor"];
+const VERBS: [&str; 10] = ["train", "pit", "play", "ugi", "perft", "games", "config", "inspect", "bench", "doctor"];
 
 fn run_words(text: &str) -> Done {
     run(words(text))
@@ -38,6 +38,9 @@ fn wrong_command_lines_exit_with_2_and_say_what_is_wrong() {
         ("", vec!["Usage"]),
         ("frobnicate", vec!["frobnicate"]),
         ("pit random", vec!["<B>"]),
+        ("play mcts:5", vec!["--game"]),
+        ("play mcts:5 --game tictactoe --side third", vec!["third", "second"]),
+        ("play mcts:5 --game tictactoe --position nonsense", vec!["--position"]),
         ("pit random random --gamez 3", vec!["--gamez"]),
         ("pit random random", vec!["--game"]),
         ("pit random random --game tictactoe --games 0", vec!["--games", "even"]),
@@ -190,8 +193,12 @@ fn perft_of_the_rules_table() {
 
 /// Feeds `input` to `sparring ugi GAME PLAYER`.
 fn ugi(game: &str, player: &str, input: &str) -> Done {
+    piped(&["ugi", game, player], input)
+}
+
+fn piped(arguments: &[&str], input: &str) -> Done {
     let mut child = std::process::Command::new(PROGRAM)
-        .args(["ugi", game, player])
+        .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -201,6 +208,19 @@ fn ugi(game: &str, player: &str, input: &str) -> Done {
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Done { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[test]
+fn a_game_in_the_terminal() {
+    let moves = "b2\na1\na2\na3\nb1\nb3\nc1\nc2\nc3\n";
+    let done =
+        piped(&["play", "mcts:200", "--game", "tictactoe"], &format!("eval\n{moves}undo\nmoves\nquit\n")).expect(0);
+    for part in ["against mcts:200", "x: ", "o plays ", "is not possible now", "the game is over", "#1 "] {
+        assert!(done.out.contains(part), "{part}: {}", done.out);
+    }
+    let watched = piped(&["play", "mcts:50", "--game", "uttt", "--side", "none"], "").expect(0);
+    assert!(watched.out.contains("has won") || watched.out.contains("a draw"), "{}", watched.out);
+    assert!(watched.out.lines().all(|line| line.chars().count() <= 80), "{}", watched.out);
 }
 
 #[test]

@@ -20,8 +20,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("train", &["net", "data", "game", "util"]),
     ("run", &["train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     ("ugi", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
+    ("human", &["ugi", "run", "game", "util"]),
     ("bench", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
-    ("cli", &["bench", "ugi", "run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
+    (
+        "cli",
+        &["human", "bench", "ugi", "run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"],
+    ),
 ];
 
 /// What test code may import besides, in modules above it: real games to try things on.

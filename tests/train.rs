@@ -595,7 +595,11 @@ fn charts_that_are_removed_are_missed() {
         let mut process = place.train(&[]);
         process.wait_for("generation 1: self-play");
         let path = place.run().join(name);
-        if path.is_dir() { fs::remove_dir_all(&path).unwrap() } else { fs::remove_file(&path).unwrap() }
+        if path.is_dir() {
+            fs::remove_dir_all(&path).unwrap()
+        } else {
+            fs::remove_file(&path).unwrap()
+        }
         process.finish().complains(1, &[name]);
         // They begin anew.
         place.train(&["stop.iterations=1"]).finish().expect(0);

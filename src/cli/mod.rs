@@ -6,6 +6,7 @@ mod doctor;
 mod inspect;
 mod perft;
 mod pit;
+mod play;
 mod train;
 mod ugi;
 
@@ -62,6 +63,7 @@ struct Arguments {
 enum Verb {
     Train(train::Train),
     Pit(pit::Pit),
+    Play(play::Play),
     Ugi(ugi::Ugi),
     Perft(perft::Perft),
     /// List the games with their options
@@ -91,6 +93,7 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.verb {
         Verb::Train(verb) => verb.run(),
         Verb::Pit(verb) => verb.run(),
+        Verb::Play(verb) => verb.run(),
         Verb::Ugi(verb) => verb.run(),
         Verb::Perft(verb) => verb.run(),
         Verb::Games => perft::list_games(),
