@@ -212,7 +212,7 @@ fn piped(arguments: &[&str], input: &str) -> Done {
 
 #[test]
 fn a_game_in_the_terminal() {
-    let moves = "b2\na1\na2\na3\nb1\nb3\nc1\nc2\nc3\n";
+    let moves = "b2\nb2\na1\na2\na3\nb1\nb3\nc1\nc2\nc3\n";
     let done =
         piped(&["play", "mcts:200", "--game", "tictactoe"], &format!("eval\n{moves}undo\nmoves\nquit\n")).expect(0);
     for part in ["against mcts:200", "x: ", "o plays ", "is not possible now", "the game is over", "#1 "] {

@@ -20,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("train", &["net", "data", "game", "util"]),
     ("run", &["train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     ("ugi", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
-    ("human", &["ugi", "run", "game", "util"]),
+    ("human", &["ugi", "run", "play", "game", "util"]),
     ("bench", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     (
         "cli",

@@ -8,9 +8,9 @@ use super::{Failure, Outcome, print};
 use crate::data::{self, ReadRecords, RecordFileError};
 use crate::net::Checkpoint;
 use crate::run::dir::RunDir;
+use crate::run::event::GamesSummary;
 use crate::run::player::load_network;
 use crate::run::pointer::Which;
-use crate::run::report::GamesSummary;
 use crate::run::state::RunState;
 
 /// Say what a checkpoint, a run or a file of games is

@@ -1,5 +1,5 @@
 use super::*;
-use crate::games::connect4::Connect4;
+use crate::games::connect4::ConnectFour;
 use crate::games::tictactoe::TicTacToe;
 use crate::games::zener::Zener;
 use crate::ugi::SeatThinker;
@@ -48,7 +48,7 @@ fn every_command_answers() {
 
 #[test]
 fn what_is_wrong_is_explained() {
-    let text = told(&Connect4::default(), Some(Player::First), "8\nhelpp\nboard now\nsave\n\n#9\n4 4\n");
+    let text = told(&ConnectFour, Some(Player::First), "8\nhelpp\nboard now\nsave\n\n#9\n4 4\n");
     for part in ["expected", "did you mean `help`?", "`board` stands alone", "`save` takes", "`moves` lists"] {
         assert!(text.contains(part), "{part}: {text}");
     }

@@ -209,24 +209,25 @@ fn self_play(summary: &SelfPlay) -> String {
     let mut text = format!(
         "  {} games, {} positions, {:.1} plies a game; first {}, draw {}, second {}; {} simulations/s, {} \
          evaluations/s, batch fill {}",
-        group(summary.games),
-        group(summary.positions),
-        summary.mean_length,
-        percent(summary.first_share),
-        percent(summary.draw_share),
-        percent(summary.second_share),
+        group(summary.played.games),
+        group(summary.played.positions),
+        summary.played.mean_length,
+        percent(summary.played.first_share),
+        percent(summary.played.draw_share),
+        percent(summary.played.second_share),
         group(summary.simulations_per_second as u64),
         group(summary.evaluations_per_second as u64),
         percent(summary.batch_fill),
     );
-    for (share, what) in [(summary.capped_share, "cut off at the ply limit"), (summary.repetition_share, "repetition")]
+    for (share, what) in
+        [(summary.played.capped_share, "cut off at the ply limit"), (summary.played.repetition_share, "repetition")]
     {
         if share > 0.0 {
             text += &format!(", {} {what}", percent(share));
         }
     }
-    if summary.games > 1 && summary.distinct_share < 0.995 {
-        text += &format!(", only {} distinct", percent(summary.distinct_share));
+    if summary.played.games > 1 && summary.played.distinct_share < 0.995 {
+        text += &format!(", only {} distinct", percent(summary.played.distinct_share));
     }
     text
 }
@@ -279,6 +280,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::run::event::GamesSummary;
 
     /// What a console wrote.
     #[derive(Clone, Debug, Default)]
@@ -308,6 +310,17 @@ mod tests {
 
     #[test]
     fn a_generation_in_plain_lines() {
+        let played = GamesSummary {
+            games: 2000,
+            positions: 80_000,
+            mean_length: 40.0,
+            first_share: 0.5,
+            draw_share: 0.125,
+            second_share: 0.375,
+            capped_share: 0.01,
+            distinct_share: 1.0,
+            ..GamesSummary::default()
+        };
         let lines = told(
             Duration::from_secs(60),
             &[
@@ -322,17 +335,7 @@ mod tests {
                 progress(10),
                 progress(20),
                 Event::PhaseFinished { phase: Phase::Generate, generation: 3, seconds: 75.0 },
-                Event::SelfPlay(SelfPlay {
-                    games: 2000,
-                    positions: 80_000,
-                    mean_length: 40.0,
-                    first_share: 0.5,
-                    draw_share: 0.125,
-                    second_share: 0.375,
-                    capped_share: 0.01,
-                    distinct_share: 1.0,
-                    ..SelfPlay::default()
-                }),
+                Event::SelfPlay(SelfPlay { played, ..SelfPlay::default() }),
                 Event::TrainStep(TrainStep {
                     step: 1300,
                     policy_loss: 1.5,

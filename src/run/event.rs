@@ -99,17 +99,38 @@ pub struct TrainStep {
     pub samples_per_second: f64,
 }
 
+/// What games of self-play are like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct GamesSummary {
+    /// Games.
+    pub games: u64,
+    /// Their plies.
+    pub positions: u64,
+    /// Those that were searched in full.
+    pub policy_positions: u64,
+    /// Plies of a game.
+    pub mean_length: f64,
+    /// Share of games that the first player won.
+    pub first_share: f64,
+    /// Share of draws.
+    pub draw_share: f64,
+    /// Share of games that the second player won.
+    pub second_share: f64,
+    /// Share of games that reached the largest number of plies.
+    pub capped_share: f64,
+    /// Share of games that ended by repetition.
+    pub repetition_share: f64,
+    /// Share of games that are unlike all before them.
+    pub distinct_share: f64,
+}
+
 /// Self-play of one generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SelfPlay {
     /// The generation.
     pub generation: u32,
-    /// Games finished.
-    pub games: u64,
-    /// Positions played in them.
-    pub positions: u64,
-    /// Positions that train the policy (fully searched ones).
-    pub policy_positions: u64,
+    /// Its games.
+    pub played: GamesSummary,
     /// Games of a whole second of the phase.
     pub games_per_second: f64,
     /// Positions of a whole second of the phase.
@@ -124,20 +145,6 @@ pub struct SelfPlay {
     pub cache_hit_rate: Option<f64>,
     /// Share of the time in which threads waited for evaluations or for each other, 0 to 1.
     pub waiting_share: f64,
-    /// Mean plies of a game.
-    pub mean_length: f64,
-    /// Share of games that the first player won, 0 to 1.
-    pub first_share: f64,
-    /// Share of draws.
-    pub draw_share: f64,
-    /// Share of games that the second player won.
-    pub second_share: f64,
-    /// Share of games that ended at the ply limit.
-    pub capped_share: f64,
-    /// Share of games that ended by repetition.
-    pub repetition_share: f64,
-    /// Share of games that differ from all others.
-    pub distinct_share: f64,
 }
 
 /// The replay window as a generation learns from it.

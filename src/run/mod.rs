@@ -15,7 +15,7 @@ pub mod observer;
 pub mod player;
 pub mod pointer;
 pub mod rating;
-pub mod report;
+mod report;
 pub mod sample;
 mod scalars;
 pub mod session;

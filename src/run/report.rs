@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use super::event::{self, SelfPlay};
+use super::event::{self, GamesSummary, SelfPlay};
 use crate::data::{Finish, GameRecord, PlyKind};
 use crate::game::{Outcome, Player as Side};
 use crate::play::{MatchReport, PoolParams, PoolStats};
@@ -18,31 +18,6 @@ fn per_second(count: u64, began: Instant) -> f64 {
 pub(super) fn speed_note(stats: &PoolStats, began: Instant) -> String {
     let [moves, simulations] = [&stats.moves, &stats.simulations].map(|n| per_second(n.load(Relaxed), began));
     format!("{moves:.0} moves/s, {simulations:.0} simulations/s")
-}
-
-/// What games of self-play are like.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct GamesSummary {
-    /// Games.
-    pub games: u64,
-    /// Their plies.
-    pub positions: u64,
-    /// Those that were searched in full.
-    pub policy_positions: u64,
-    /// Plies of a game.
-    pub mean_length: f64,
-    /// Share of games that the first player won.
-    pub first_share: f64,
-    /// Share of draws.
-    pub draw_share: f64,
-    /// Share of games that the second player won.
-    pub second_share: f64,
-    /// Share of games that reached the largest number of plies.
-    pub capped_share: f64,
-    /// Share of games that ended by repetition.
-    pub repetition_share: f64,
-    /// Share of games that are unlike all before them.
-    pub distinct_share: f64,
 }
 
 impl GamesSummary {
@@ -77,15 +52,12 @@ pub(super) fn self_play(
     pool: PoolParams,
     began: Instant,
 ) -> SelfPlay {
-    let summary = GamesSummary::of(records);
     let [evaluations, batches, busy, all] =
         [&stats.evaluations, &stats.batches, &stats.evaluation_ns, &stats.total_ns].map(|n| n.load(Relaxed));
     let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
     SelfPlay {
         generation,
-        games: summary.games,
-        positions: summary.positions,
-        policy_positions: summary.policy_positions,
+        played: GamesSummary::of(records),
         games_per_second: per_second(stats.games.load(Relaxed), began),
         positions_per_second: per_second(stats.moves.load(Relaxed), began),
         simulations_per_second: per_second(stats.simulations.load(Relaxed), began),
@@ -93,13 +65,6 @@ pub(super) fn self_play(
         batch_fill: ratio(evaluations, batches) / pool.slots as f64,
         cache_hit_rate: hit_share,
         waiting_share: ratio(busy, all),
-        mean_length: summary.mean_length,
-        first_share: summary.first_share,
-        draw_share: summary.draw_share,
-        second_share: summary.second_share,
-        capped_share: summary.capped_share,
-        repetition_share: summary.repetition_share,
-        distinct_share: summary.distinct_share,
     }
 }
 

@@ -64,12 +64,12 @@ fn train(step: &TrainStep) -> Vec<Scalar> {
 
 fn self_play(summary: &SelfPlay) -> Vec<Scalar> {
     let mut out = vec![
-        scalar("selfplay/games", "Games of the generation.", summary.games as f64),
-        scalar("selfplay/positions", "Positions of these games.", summary.positions as f64),
+        scalar("selfplay/games", "Games of the generation.", summary.played.games as f64),
+        scalar("selfplay/positions", "Positions of these games.", summary.played.positions as f64),
         scalar(
             "selfplay/policy_positions",
             "Positions that train the policy (fully searched ones).",
-            summary.policy_positions as f64,
+            summary.played.policy_positions as f64,
         ),
         scalar("speed/games_per_second", "Self-play games in a second.", summary.games_per_second),
         scalar("speed/positions_per_second", "Self-play positions in a second.", summary.positions_per_second),
@@ -86,13 +86,17 @@ fn self_play(summary: &SelfPlay) -> Vec<Scalar> {
             "Share of the time in which threads waited for evaluations or for each other.",
             summary.waiting_share,
         ),
-        scalar("selfplay/mean_length", "Mean plies of a game.", summary.mean_length),
-        scalar("selfplay/first_share", "Share of games that the first player won.", summary.first_share),
-        scalar("selfplay/draw_share", "Share of drawn games.", summary.draw_share),
-        scalar("selfplay/second_share", "Share of games that the second player won.", summary.second_share),
-        scalar("selfplay/capped_share", "Share of games that ended at the ply limit.", summary.capped_share),
-        scalar("selfplay/repetition_share", "Share of games that ended by repetition.", summary.repetition_share),
-        scalar("selfplay/distinct_share", "Share of games that differ from all others.", summary.distinct_share),
+        scalar("selfplay/mean_length", "Mean plies of a game.", summary.played.mean_length),
+        scalar("selfplay/first_share", "Share of games that the first player won.", summary.played.first_share),
+        scalar("selfplay/draw_share", "Share of drawn games.", summary.played.draw_share),
+        scalar("selfplay/second_share", "Share of games that the second player won.", summary.played.second_share),
+        scalar("selfplay/capped_share", "Share of games that ended at the ply limit.", summary.played.capped_share),
+        scalar(
+            "selfplay/repetition_share",
+            "Share of games that ended by repetition.",
+            summary.played.repetition_share,
+        ),
+        scalar("selfplay/distinct_share", "Share of games that differ from all others.", summary.played.distinct_share),
     ]);
     out
 }

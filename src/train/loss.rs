@@ -117,9 +117,9 @@ pub fn loss(logits: &Logits, rows: BatchView<'_>, totals: Totals, value_weight: 
 
         let span = row * actions..(row + 1) * actions;
         let legal = rows.legal[span.clone()].iter().zip(span).filter(|(legal, _)| **legal != 0.0).map(|(_, at)| at);
-        let policy = head.judge(legal, &logits.policy, &rows.policy);
+        let policy = head.judge(legal, &logits.policy, rows.policy);
         head.add_gradient(policy_weight * inverse(totals.policy), &mut gradient.policy);
-        let value = head.judge(row * 3..(row + 1) * 3, &logits.value, &rows.value);
+        let value = head.judge(row * 3..(row + 1) * 3, &logits.value, rows.value);
         head.add_gradient(value_weight * weight * inverse(totals.value), &mut gradient.value);
 
         let figures = [
