@@ -1,7 +1,5 @@
 //! One batch of evaluations on several threads, for the search of a single position.
 
-use rayon::prelude::*;
-
 use crate::eval::{EvalError, EvalWork, Evaluations, Evaluator, Leaves};
 use crate::game::Game;
 
@@ -10,8 +8,11 @@ use crate::game::Game;
 /// Where many games are played, every thread plays its own; where there is one position only, its tree is searched
 /// by one thread, and the evaluations, which take most of the time, are spread. An evaluator's answer for a position
 /// does not depend on its batch, so the search finds the same whatever the number of threads.
+///
+/// The thread that asks evaluates a share itself: to wake one that sleeps takes as long as a small network's batch.
 pub struct Spread<G: Game, E> {
     shares: Vec<Share<G, E>>,
+    /// A thread for each share but the first.
     pool: rayon::ThreadPool,
 }
 
@@ -32,7 +33,7 @@ impl<G: Game, E: Evaluator<G>> Spread<G, E> {
             return Err(EvalError("a search needs at least one thread".to_owned()));
         }
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(evaluators.len())
+            .num_threads((evaluators.len() - 1).max(1))
             .thread_name(|index| format!("evaluate-{index}"))
             .build()
             .map_err(|error| EvalError(format!("no threads to evaluate on: {error}")))?;
@@ -48,16 +49,25 @@ impl<G: Game, E: Evaluator<G>> Evaluator<G> for Spread<G, E> {
             return self.shares[0].evaluator.evaluate(game, leaves, out);
         }
         let rows = |share: usize| share * total / shares..(share + 1) * total / shares;
-        self.pool.install(|| {
-            self.shares.par_iter_mut().enumerate().try_for_each(|(index, share)| {
-                share.leaves.clear();
-                rows(index).for_each(|row| share.leaves.push(leaves.state(row), leaves.legal(row)));
-                if share.leaves.is_empty() {
-                    return Ok(());
-                }
-                share.evaluator.evaluate(game, &share.leaves, &mut share.answers)
-            })
-        })?;
+        let work = |index: usize, share: &mut Share<G, E>| {
+            share.leaves.clear();
+            rows(index).for_each(|row| share.leaves.push(leaves.state(row), leaves.legal(row)));
+            if share.leaves.is_empty() {
+                return Ok(());
+            }
+            share.evaluator.evaluate(game, &share.leaves, &mut share.answers)
+        };
+        let mut done: Vec<Result<(), EvalError>> = (0..shares).map(|_| Ok(())).collect();
+        let (own, others) = self.shares.split_first_mut().expect("there is an evaluator");
+        let (own_done, others_done) = done.split_first_mut().expect("one for each share");
+        self.pool.in_place_scope(|scope| {
+            for (index, (share, done)) in others.iter_mut().zip(others_done).enumerate() {
+                let work = &work;
+                scope.spawn(move |_| *done = work(index + 1, share));
+            }
+            *own_done = work(0, own);
+        });
+        done.into_iter().collect::<Result<(), _>>()?;
         out.reset(leaves);
         for (index, share) in self.shares.iter().enumerate() {
             for (from, row) in rows(index).enumerate() {
