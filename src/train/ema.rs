@@ -1,8 +1,8 @@
 //! The moving average of all weights, running statistics included: what plays.
 
-use rayon::prelude::*;
 use tch::{TchError, Tensor};
 
+use crate::train::crew::Crew;
 use crate::train::optim::pieces;
 
 /// An exponential moving average with a bias-corrected start (as Adam's moments: Kingma and Ba 2015, section 3),
@@ -47,21 +47,19 @@ impl Ema {
         Ok(())
     }
 
-    /// Takes in the weights after a step, piece by piece on the threads of `pool`.
+    /// Takes in the weights after a step, piece by piece by `crew`.
     ///
     /// # Errors
     /// When `weights` has another length.
-    pub fn update(&mut self, weights: &Tensor, pool: &rayon::ThreadPool) -> Result<(), TchError> {
+    pub fn update(&mut self, weights: &Tensor, crew: &Crew) -> Result<(), TchError> {
         self.steps += 1;
         // (1 - d) / (1 - d^t): the share of the newest weights in the corrected average.
         let share = (1.0 - self.decay) / (1.0 - self.decay.powf(self.steps as f64));
         let work = pieces(0..weights.size1()?, [&self.average, weights].into_iter())?;
-        pool.install(|| {
-            work.into_par_iter().try_for_each(|mut tensors| {
-                let _guard = tch::no_grad_guard();
-                let (average, weights) = tensors.split_at_mut(1);
-                average[0].f_lerp_(&weights[0], share).map(drop)
-            })
+        crew.try_each(work, |mut tensors| {
+            let _guard = tch::no_grad_guard();
+            let (average, weights) = tensors.split_at_mut(1);
+            average[0].f_lerp_(&weights[0], share).map(drop)
         })
     }
 }
@@ -79,7 +77,7 @@ mod tests {
         let mut ema = Ema::new(decay, &Tensor::from_slice(&[100.0f32, 100.0])).unwrap();
         assert_eq!(to_vec(ema.average()).unwrap(), [100.0, 100.0]);
         for t in 1..=weights.len() {
-            ema.update(&Tensor::from_slice(&weights[t - 1]), &testing::pool()).unwrap();
+            ema.update(&Tensor::from_slice(&weights[t - 1]), &testing::crew()).unwrap();
             let factor = |i: usize| decay.powi((t - 1 - i) as i32);
             let total: f64 = (0..t).map(factor).sum();
             for (k, x) in to_vec(ema.average()).unwrap().into_iter().enumerate() {
@@ -94,7 +92,7 @@ mod tests {
     fn without_decay_it_is_the_newest_weights() {
         let mut ema = Ema::new(0.0, &Tensor::from_slice(&[1.0f32])).unwrap();
         for x in [3.0f32, -2.0] {
-            ema.update(&Tensor::from_slice(&[x]), &testing::pool()).unwrap();
+            ema.update(&Tensor::from_slice(&[x]), &testing::crew()).unwrap();
             assert_eq!(to_vec(ema.average()).unwrap(), [x]);
         }
     }

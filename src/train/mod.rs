@@ -2,6 +2,7 @@
 //! averaged weights, and the [`Trainer`] that puts them together.
 
 mod batch;
+mod crew;
 mod ema;
 mod layout;
 mod loss;
@@ -15,6 +16,7 @@ mod testing;
 mod trainer;
 
 pub use batch::{BatchError, BatchView, Totals};
+pub use crew::Crew;
 pub use ema::Ema;
 pub use layout::{Entry, Layout};
 pub use loss::{CALIBRATION_BINS, CalibrationBin, Loss, LossReport, Sums, loss};

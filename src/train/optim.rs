@@ -2,9 +2,9 @@
 //!
 //! `tch`'s own optimizers can neither give away nor take back their state, so a run could not be resumed exactly.
 
-use rayon::prelude::*;
 use tch::{Device, Kind, TchError, Tensor};
 
+use crate::train::crew::Crew;
 use crate::train::layout::Layout;
 use crate::train::params::OptimizerParams;
 
@@ -64,18 +64,12 @@ impl Optimizer {
 
     /// Changes `parameters` (flat, without autograd) along `gradient` of the same length with learning rate `rate`.
     ///
-    /// Piece by piece on the threads of `pool`; every number is computed by itself, so pieces and threads change
+    /// Piece by piece by `crew`; every number is computed by itself, so pieces and threads change
     /// nothing.
     ///
     /// # Errors
     /// When shapes differ or the device fails.
-    pub fn step(
-        &mut self,
-        parameters: &Tensor,
-        gradient: &Tensor,
-        rate: f64,
-        pool: &rayon::ThreadPool,
-    ) -> Result<(), TchError> {
+    pub fn step(&mut self, parameters: &Tensor, gradient: &Tensor, rate: f64, crew: &Crew) -> Result<(), TchError> {
         let len = parameters.size1()?;
         self.steps += 1;
         let all = [parameters, gradient].into_iter().chain(self.moments.iter().map(|(_, moment)| moment));
@@ -84,15 +78,13 @@ impl Optimizer {
         let work: Vec<_> = decayed.chain(others).collect();
         let (rule, steps) = (&self.rule, self.steps as f64);
         let on_cpu = parameters.device() == Device::Cpu;
-        pool.install(|| {
-            work.into_par_iter().try_for_each_init(Vec::new, |scratch: &mut Vec<Vec<f32>>, (tensors, decay)| {
-                let _guard = tch::no_grad_guard();
-                if on_cpu {
-                    rule.update_at_once(tensors, rate, decay, steps, scratch)
-                } else {
-                    rule.update(tensors, rate, decay, steps)
-                }
-            })
+        crew.try_each(work, |(tensors, decay)| {
+            let _guard = tch::no_grad_guard();
+            if on_cpu {
+                rule.update_at_once(tensors, rate, decay, steps)
+            } else {
+                rule.update(tensors, rate, decay, steps)
+            }
         })
     }
 }
@@ -135,18 +127,12 @@ impl OptimizerParams {
 impl OptimizerParams {
     /// The same as [`update`](Self::update) in one pass over the numbers, which are copied out and back: libtorch makes
     /// a pass for each operation, and a small network's step on a CPU spends more time in them than in its matrices.
-    fn update_at_once(
-        &self,
-        mut tensors: Vec<Tensor>,
-        rate: f64,
-        decay: f64,
-        steps: f64,
-        scratch: &mut Vec<Vec<f32>>,
-    ) -> Result<(), TchError> {
-        scratch.resize(tensors.len(), Vec::new());
-        for (numbers, tensor) in scratch.iter_mut().zip(&tensors) {
-            numbers.resize(tensor.numel(), 0.0);
-            tensor.f_copy_data(numbers, tensor.numel())?;
+    fn update_at_once(&self, mut tensors: Vec<Tensor>, rate: f64, decay: f64, steps: f64) -> Result<(), TchError> {
+        let mut scratch = Vec::new();
+        for tensor in &tensors {
+            let mut numbers = vec![0.0; tensor.numel()];
+            tensor.f_copy_data(&mut numbers, tensor.numel())?;
+            scratch.push(numbers);
         }
         let [parameters, gradient, moments @ ..] = &mut scratch[..] else { unreachable!("every piece has both") };
         match (self, moments) {
@@ -275,7 +261,7 @@ mod tests {
     fn one_and_three_steps_equal_the_formulas() {
         let layout = Layout::new(&testing::wide_mlp());
         assert!(layout.decayed() > PIECE && layout.decayed() < layout.trainable());
-        let pool = testing::pool();
+        let crew = testing::crew();
         let rates = [0.1, 0.03, 0.2];
         for rule in [adamw(), sgd()] {
             for count in [1, 3] {
@@ -285,7 +271,7 @@ mod tests {
                 let mut optimizer = Optimizer::new(rule.clone(), 0.05, &layout, Device::Cpu).unwrap();
                 let parameters = start.copy();
                 for (gradient, &rate) in gradients.iter().zip(&rates) {
-                    optimizer.step(&parameters, gradient, rate, &pool).unwrap();
+                    optimizer.step(&parameters, gradient, rate, &crew).unwrap();
                 }
                 assert_eq!(optimizer.steps(), count as u64);
                 let (start, end) = (to_vec(&start).unwrap(), to_vec(&parameters).unwrap());
@@ -308,7 +294,7 @@ mod tests {
             let parameters = Tensor::ones([layout.trainable()], (Kind::Float, Device::Cpu));
             let gradient = parameters.f_mul_scalar(2.0).unwrap();
             let mut optimizer = Optimizer::new(rule, 0.5, &layout, Device::Cpu).unwrap();
-            optimizer.step(&parameters, &gradient, 0.1, &testing::pool()).unwrap();
+            optimizer.step(&parameters, &gradient, 0.1, &testing::crew()).unwrap();
             let end = to_vec(&parameters).unwrap();
             (end[0], end[end.len() - 1])
         };
@@ -329,7 +315,7 @@ mod tests {
             let other: Vec<Tensor> = piece.iter().map(Tensor::copy).collect();
             let handles = |tensors: &[Tensor]| tensors.iter().map(Tensor::shallow_clone).collect::<Vec<_>>();
             rule.update(handles(&piece), 0.1, 0.05, 3.0).unwrap();
-            rule.update_at_once(handles(&other), 0.1, 0.05, 3.0, &mut Vec::new()).unwrap();
+            rule.update_at_once(handles(&other), 0.1, 0.05, 3.0).unwrap();
             for (a, b) in piece.iter().zip(&other) {
                 let (a, b) = (to_vec(a).unwrap(), to_vec(b).unwrap());
                 assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-5 * (1.0 + a.abs())), "{rule:?}");
@@ -339,19 +325,19 @@ mod tests {
 
     #[test]
     fn a_restored_optimizer_goes_on_bit_for_bit() {
-        let (layout, pool) = (Layout::new(&testing::small_mlp()), testing::pool());
+        let (layout, crew) = (Layout::new(&testing::small_mlp()), testing::crew());
         for rule in [adamw(), sgd()] {
             let mut stream = Stream::test(7);
             let parameters = random(&mut stream, layout.trainable());
             let gradients: Vec<Tensor> = (0..6).map(|_| random(&mut stream, layout.trainable())).collect();
             let mut whole = Optimizer::new(rule.clone(), 0.05, &layout, Device::Cpu).unwrap();
             let mut resumed = Optimizer::new(rule, 0.05, &layout, Device::Cpu).unwrap();
-            gradients[..3].iter().for_each(|g| whole.step(&parameters, g, 0.1, &pool).unwrap());
+            gradients[..3].iter().for_each(|g| whole.step(&parameters, g, 0.1, &crew).unwrap());
             let saved: Vec<Tensor> = whole.moments().iter().map(|(_, moment)| moment.copy()).collect();
             let copy = parameters.copy();
-            gradients[3..].iter().for_each(|g| whole.step(&parameters, g, 0.1, &pool).unwrap());
+            gradients[3..].iter().for_each(|g| whole.step(&parameters, g, 0.1, &crew).unwrap());
             resumed.restore(3, &saved).unwrap();
-            gradients[3..].iter().for_each(|g| resumed.step(&copy, g, 0.1, &pool).unwrap());
+            gradients[3..].iter().for_each(|g| resumed.step(&copy, g, 0.1, &crew).unwrap());
             assert_eq!(to_vec(&copy).unwrap(), to_vec(&parameters).unwrap());
         }
     }

@@ -3,6 +3,7 @@
 use crate::game::{PlaneShape, PolicyShape};
 use crate::net::{Architecture, Mlp, NetSpec, Resnet};
 use crate::train::batch::BatchView;
+use crate::train::crew::Crew;
 use crate::util::rng::Stream;
 
 /// A batch that owns its numbers.
@@ -82,6 +83,6 @@ pub(crate) fn wide_mlp() -> NetSpec {
 }
 
 /// Two threads for updates.
-pub(crate) fn pool() -> rayon::ThreadPool {
-    rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap()
+pub(crate) fn crew() -> Crew {
+    Crew::new(2).unwrap()
 }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
 use tch::{Device, Kind, TchError, Tensor};
 
 use crate::net::{NetSpec, TorchError, TorchNet, Weights};
 use crate::train::batch::{BatchError, BatchView, Totals};
+use crate::train::crew::Crew;
 use crate::train::ema::Ema;
 use crate::train::layout::{Layout, to_vec};
 use crate::train::loss::{Logits, LossReport, Sums, loss};
@@ -93,8 +93,8 @@ pub struct Trainer {
     /// All weights, flat; the replicas' parameters are views of it.
     values: Tensor,
     replicas: Vec<Replica>,
-    /// One thread for each replica, kept over all steps: libtorch allocates much on a thread's first use.
-    pool: rayon::ThreadPool,
+    /// A thread for each replica.
+    crew: Crew,
     optimizer: Optimizer,
     ema: Ema,
     /// The network with averaged weights, which are views of those of `ema`.
@@ -125,7 +125,6 @@ impl Trainer {
             return Err(TrainError::Threads);
         }
         weights.check(spec).map_err(TorchError::from)?;
-        tch::set_num_threads(1);
         let layout = Layout::new(spec);
         let values = layout.flatten(weights, device)?;
         let precision = match params.precision {
@@ -137,12 +136,7 @@ impl Trainer {
         let replicas = (0..count)
             .map(|_| Replica::new(spec, weights, &layout, &values, precision))
             .collect::<Result<Vec<_>, _>>()?;
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(count)
-            .thread_name(|index| format!("trainer-{index}"))
-            // What OpenMP may use is each thread's own setting.
-            .start_handler(|_| tch::set_num_threads(1))
-            .build()?;
+        let crew = Crew::new(count)?;
         let optimizer = Optimizer::new(params.optimizer.clone(), params.weight_decay, &layout, device)?;
         let ema = Ema::new(params.ema_decay, &values)?;
         let player = TorchNet::new(spec, weights, device)?;
@@ -155,7 +149,7 @@ impl Trainer {
             precision,
             values,
             replicas,
-            pool,
+            crew,
             optimizer,
             ema,
             player,
@@ -191,6 +185,10 @@ impl Trainer {
     pub fn step<'a>(&mut self, batch: impl Into<BatchView<'a>>) -> Result<StepStats, TrainError> {
         let batch = batch.into();
         batch.check(&self.spec)?;
+        self.crew.clone().lead(|| self.checked_step(batch))
+    }
+
+    fn checked_step(&mut self, batch: BatchView<'_>) -> Result<StepStats, TrainError> {
         let totals = Totals::of(&batch);
         let sums = self.run_shards(&batch, totals)?;
         let report = sums.report(totals, self.params.value_loss_weight);
@@ -216,8 +214,8 @@ impl Trainer {
         let trainable = self.layout.trainable();
         self.mean_of_buffers(batch.size)?;
         let parameters = self.values.f_narrow(0, 0, trainable)?;
-        self.optimizer.step(&parameters, &self.replicas[0].gradient, rate, &self.pool)?;
-        self.ema.update(&self.values, &self.pool)?;
+        self.optimizer.step(&parameters, &self.replicas[0].gradient, rate, &self.crew)?;
+        self.ema.update(&self.values, &self.crew)?;
         self.has_gradient = true;
         let step = self.step;
         self.step += 1;
@@ -333,38 +331,31 @@ impl Trainer {
         let buffers = self.values.f_narrow(0, trainable, self.layout.total() - trainable)?;
         let count = shards(self.replicas.len(), batch.size);
         let rows = |shard: usize| batch.rows(shard_rows(shard, count, batch.size));
-        let mut parts: Vec<Option<Result<Sums, TorchError>>> = (0..count).map(|_| None).collect();
-        self.pool.in_place_scope(|scope| {
-            for (shard, (replica, part)) in self.replicas.iter_mut().zip(&mut parts).enumerate() {
-                let (rows, buffers) = (rows(shard), buffers.shallow_clone());
-                scope.spawn(move |_| *part = Some(replica.run(rows, totals, weight, &buffers)));
-            }
-        });
+        let shards = self.replicas.iter_mut().take(count).enumerate();
+        let shards = shards.map(|(shard, replica)| (replica, rows(shard), buffers.shallow_clone())).collect();
+        let parts = self.crew.map(shards, |(replica, rows, buffers)| replica.run(rows, totals, weight, &buffers));
         let mut sums = Sums::default();
         for part in parts {
-            sums.add(&part.expect("every shard has run")?);
+            sums.add(&part?);
         }
         Ok(sums)
     }
 
     /// Adds the gradients of the first `count` replicas up in the first one, and returns the length of the sum.
     ///
-    /// Piece by piece on the threads of the pool; the order of every sum is fixed.
+    /// Piece by piece on all threads; the order of every sum is fixed.
     fn gather_gradient(&self, count: usize) -> Result<f64, TchError> {
         let gradients = self.replicas[..count].iter().map(|replica| &replica.gradient);
         let work = pieces(0..self.layout.trainable(), gradients)?;
-        let squares = self.pool.install(|| {
-            work.into_par_iter()
-                .map(|mut parts| {
-                    let _guard = tch::no_grad_guard();
-                    let (first, others) = parts.split_at_mut(1);
-                    for other in others.iter() {
-                        let _ = first[0].f_add_(other)?;
-                    }
-                    first[0].f_dot(&first[0])?.f_double_value(&[])
-                })
-                .collect::<Result<Vec<f64>, TchError>>()
-        })?;
+        let squares = self.crew.map(work, |mut parts| {
+            let _guard = tch::no_grad_guard();
+            let (first, others) = parts.split_at_mut(1);
+            for other in others.iter() {
+                let _ = first[0].f_add_(other)?;
+            }
+            first[0].f_dot(&first[0])?.f_double_value(&[])
+        });
+        let squares = squares.into_iter().collect::<Result<Vec<f64>, TchError>>()?;
         Ok(squares.iter().sum::<f64>().sqrt())
     }
 
