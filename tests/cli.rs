@@ -211,6 +211,21 @@ fn piped(arguments: &[&str], input: &str) -> Done {
 }
 
 #[test]
+fn another_program_plays_and_is_told_apart_when_it_fails() {
+    let engine = format!("engine:{PROGRAM} ugi tictactoe mcts:50@nodes=100");
+    let report = run(["pit", &engine, "random", "--game", "tictactoe", "--games", "8", "--json"]).expect(0).json();
+    assert_eq!(report["games"]["losses"], 0, "{report}");
+    assert_eq!(report["faults"], serde_json::json!([]), "{report}");
+    // It plays another game than the match: refused positions lose games, with the reason.
+    let confused = format!("engine:{PROGRAM} ugi connect4 mcts:50");
+    let report = run(["pit", &confused, "random", "--game", "tictactoe", "--games", "4", "--json"]).expect(0).json();
+    assert_eq!(report["games"]["wins"], 0, "{report}");
+    assert!(report["faults"][0].as_str().unwrap().contains("it refused"), "{report}");
+    run(["pit", "engine:/no/such/engine", "random", "--game", "uttt"]).complains(2, &["cannot be started"]);
+    run(["pit", "engine:true", "random", "--game", "uttt"]).complains(2, &["ended"]);
+}
+
+#[test]
 fn a_game_in_the_terminal() {
     let moves = "b2\nb2\na1\na2\na3\nb1\nb3\nc1\nc2\nc3\n";
     let done =

@@ -66,6 +66,7 @@ const CRATES: &[(&str, Place)] = &[
     ("libc", In(&["util/"])),
     ("rayon", In(&["search/", "play/", "train/"])),
     ("safetensors", In(&["net/", "train/"])),
+    ("shlex", In(&["run/"])),
     ("serde_json", In(&["net/", "train/", "run/", "ugi/", "bench/", "cli/"])),
     ("signal-hook", In(&["run/", "cli/"])),
     ("tch", In(&["net/", "train/", "cli/doctor.rs"])),

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::pool::{Finished, PoolStats, Table};
-use super::seat::{Mover, Player, SearchSeat, Seat};
+use super::seat::{Mover, Player, SearchSeat, Seat, Turn};
 use crate::data::{Finish, GameRecord, PlyKind, PlyRecord, RecordEnd};
 use crate::eval::Leaves;
 use crate::game::{Action, Game, Outcome, Player as Side, WdlAbs, WdlPov, full_name};
@@ -132,7 +132,9 @@ impl<G: Game> Running<G> {
     fn ask_mover(&mut self, at: &mut Desks<'_, G>, player: usize, side: Side) {
         let name = &at.players[player].name;
         let mover = at.movers[player].as_mut().expect("a mover for each player that has one");
-        match mover.choose(at.game, &self.state, fork(&mut self.random)) {
+        let moves: Vec<Action> = self.plies.iter().map(|ply| ply.action).collect();
+        let turn = Turn { start: &self.start, moves: &moves, state: &self.state };
+        match mover.choose(at.game, &turn, fork(&mut self.random)) {
             Ok(action) if self.legal.contains(&action) => self.play(at, unsearched(action, PlyKind::Fast)),
             Ok(action) => {
                 let text = at.game.action_text(action);

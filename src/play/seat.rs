@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::engine::Engine;
 use crate::eval::{EvalError, Evaluator, Rollout};
 use crate::game::{Action, Game, legal_list};
 use crate::search::{Budget, RootNoise, SearchParams, Solo, Tree};
@@ -22,13 +23,24 @@ impl<G: Game, E: Evaluator<G> + 'static, F: Fn() -> E + Send + Sync> EvaluatorSo
     }
 }
 
+/// A position in which somebody is to move, and how it came about.
+#[derive(Debug)]
+pub struct Turn<'a, G: Game> {
+    /// Where the game began (fen).
+    pub start: &'a str,
+    /// The moves made from there on.
+    pub moves: &'a [Action],
+    /// The position after them, which has not ended.
+    pub state: &'a G::State,
+}
+
 /// Chooses moves one position at a time (random play, plain MCTS, a solver, another program).
 pub trait Mover<G: Game>: Send {
-    /// The move to play in `state`, which has not ended. `random` belongs to this move of this game.
+    /// The move to play. `random` belongs to this move of this game.
     ///
     /// # Errors
     /// When it cannot answer; the game is then lost for it.
-    fn choose(&mut self, game: &G, state: &G::State, random: Stream) -> Result<Action, String>;
+    fn choose(&mut self, game: &G, turn: &Turn<'_, G>, random: Stream) -> Result<Action, String>;
 }
 
 /// How the searched policy becomes a move.
@@ -112,6 +124,11 @@ impl<G: Game> Player<G> {
         Self { name: "random".to_owned(), seat: Seat::Mover(Arc::new(|| Box::new(RandomMover))) }
     }
 
+    /// Another program, named `name`.
+    pub fn engine(name: String, engine: Engine) -> Self {
+        Self { name, seat: Seat::Mover(Arc::new(move || Box::new(engine.mover()))) }
+    }
+
     /// Plain Monte Carlo tree search: UCB1 with exploration constant `c`, random rollouts, `simulations` for each move.
     pub fn mcts(simulations: u32, c: f32) -> Self {
         let name = if c == 1.0 { format!("mcts:{simulations}") } else { format!("mcts:{simulations}@c={c}") };
@@ -122,8 +139,8 @@ impl<G: Game> Player<G> {
 struct RandomMover;
 
 impl<G: Game> Mover<G> for RandomMover {
-    fn choose(&mut self, game: &G, state: &G::State, mut random: Stream) -> Result<Action, String> {
-        Ok(game.random_action(state, &mut random, &mut Vec::new()))
+    fn choose(&mut self, game: &G, turn: &Turn<'_, G>, mut random: Stream) -> Result<Action, String> {
+        Ok(game.random_action(turn.state, &mut random, &mut Vec::new()))
     }
 }
 
@@ -153,7 +170,8 @@ impl<G: Game> MctsMover<G> {
 }
 
 impl<G: Game> Mover<G> for MctsMover<G> {
-    fn choose(&mut self, game: &G, state: &G::State, mut random: Stream) -> Result<Action, String> {
+    fn choose(&mut self, game: &G, turn: &Turn<'_, G>, mut random: Stream) -> Result<Action, String> {
+        let state = turn.state;
         let legal = legal_list(game, state);
         if let [only] = legal[..] {
             return Ok(only);

@@ -211,12 +211,7 @@ fn the_policy_alone_plays_without_simulations() {
 fn a_mover_that_breaks_the_rules_loses_and_is_named() {
     struct Cheat;
     impl Mover<TicTacToe> for Cheat {
-        fn choose(
-            &mut self,
-            _: &TicTacToe,
-            _: &<TicTacToe as Game>::State,
-            _: Stream,
-        ) -> Result<crate::game::Action, String> {
+        fn choose(&mut self, _: &TicTacToe, _: &Turn<'_, TicTacToe>, _: Stream) -> Result<crate::game::Action, String> {
             Ok(crate::game::Action(0))
         }
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::dir::{DirError, RunDir};
 use super::engine::NetSource;
@@ -10,7 +11,7 @@ use super::pointer::{Which, file_digest};
 use super::strict::{Reader, nearest, resolved_value};
 use crate::game::Game;
 use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, InferenceFactory, OpenError};
-use crate::play::{Player, SearchSeat, Seat, Temperature};
+use crate::play::{Engine, Pace, Player, SearchSeat, Seat, Temperature};
 use crate::search::SearchParams;
 
 /// What a network player takes besides the keys of a config's section `search`.
@@ -30,6 +31,7 @@ pub struct PlayerSpec {
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Random,
+    Engine(Engine),
     Mcts { simulations: u32, c: f32 },
     Network { path: PathBuf, simulations: Option<u32>, search: SearchParams, temperature: f32, view: View },
 }
@@ -91,6 +93,8 @@ pub enum PlayerError {
     Text { text: String, problem: String },
     #[error("player {text:?}: {error}")]
     Network { text: String, error: NetworkError },
+    #[error("player {text:?}: {problem}")]
+    Engine { text: String, problem: String },
     #[error("player {text:?}: {error}")]
     Mismatch { text: String, error: GameMismatch },
     #[error("player {text:?}: {error}")]
@@ -101,7 +105,7 @@ impl PlayerError {
     /// Whether another text would help: there is no such player, or it plays another game.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Text { .. } | Self::Mismatch { .. } => true,
+            Self::Text { .. } | Self::Mismatch { .. } | Self::Engine { .. } => true,
             Self::Network { error, .. } => error.is_usage(),
             Self::Open { .. } => false,
         }
@@ -131,14 +135,43 @@ fn parse_view(text: &str) -> Result<View, String> {
         .map_err(|_| format!("`view` is {text:?}, allowed are as_is, random, canonical, averaged"))
 }
 
+/// The engine behind `COMMAND[@movetime=MS][@nodes=N]`. The command may itself hold an `@` that is none of these.
+fn parse_engine(text: &str) -> Result<Engine, String> {
+    let (mut command, mut pace) = (text, Pace::Own);
+    while let Some((before, option)) = command.rsplit_once('@') {
+        let number = |value: &str, most: u64| {
+            let number = value.parse().ok().filter(|number| (1..=most).contains(number));
+            number.ok_or_else(|| format!("`@{option}`: expected a number from 1 to {most}"))
+        };
+        let found = match option.split_once('=') {
+            Some(("movetime", value)) => Pace::Time(Duration::from_millis(number(value, 86_400_000)?)),
+            Some(("nodes", value)) => Pace::Nodes(number(value, 1_000_000_000)?),
+            _ => break,
+        };
+        if pace != Pace::Own {
+            return Err("give either `@movetime` or `@nodes`, once".to_owned());
+        }
+        (command, pace) = (before, found);
+    }
+    let words = shlex::split(command).ok_or("the quotes of the command do not match")?;
+    if words.is_empty() {
+        return Err("say how the engine is started: `engine:COMMAND ARGUMENT...`".to_owned());
+    }
+    Ok(Engine { words, pace })
+}
+
 impl PlayerSpec {
-    /// Reads `random`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
+    /// Reads `random`, `engine:COMMAND[@movetime=MS][@nodes=N]`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
     /// where `PATH` is a checkpoint or the folder of a run, and `KEY` any of a config's section `search`.
     ///
     /// # Errors
     /// Says what is wrong with the text and what is allowed.
     pub fn parse(text: &str) -> Result<Self, PlayerError> {
         let fail = |problem: String| PlayerError::Text { text: text.to_owned(), problem };
+        if let Some(engine) = text.strip_prefix("engine:") {
+            let engine = parse_engine(engine).map_err(fail)?;
+            return Ok(Self { text: text.to_owned(), kind: Kind::Engine(engine) });
+        }
         let (name, options) = split_options(text);
         let options = options.into_iter().flat_map(|options| options.split('@'));
         let options: Vec<(&str, &str)> = options.map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
@@ -202,7 +235,8 @@ impl PlayerSpec {
             }
             let search = search_with(&search_sets).map_err(fail)?;
             if !Path::new(name).exists() {
-                let known = "expected `random`, `mcts:SIMULATIONS`, or the path of a checkpoint or run";
+                let known =
+                    "expected `random`, `mcts:SIMULATIONS`, `engine:COMMAND`, or the path of a checkpoint or run";
                 let kind = name.split(':').next().unwrap_or_default();
                 let meant = meant(kind, &["random", "mcts"]);
                 return Err(fail(format!("there is no file or folder {name:?}; {meant}{known}")));
@@ -225,12 +259,16 @@ impl PlayerSpec {
     /// The player, ready to play `game`.
     ///
     /// # Errors
-    /// When its network is of another game or cannot be opened.
+    /// When its network is of another game or cannot be opened, or its engine does not start.
     pub fn open<G: Game>(&self, game: &G, engine: &EngineChoice) -> Result<Player<G>, PlayerError> {
         let text = || self.text.clone();
         let (simulations, search, temperature, view) = match &self.kind {
             Kind::Random => return Ok(Player::random()),
             Kind::Mcts { simulations, c } => return Ok(Player::mcts(*simulations, *c)),
+            Kind::Engine(engine) => {
+                engine.check().map_err(|problem| PlayerError::Engine { text: text(), problem })?;
+                return Ok(Player::engine(text(), engine.clone()));
+            }
             Kind::Network { simulations, search, temperature, view, .. } => {
                 (*simulations, search.clone(), *temperature, *view)
             }
@@ -261,8 +299,19 @@ mod tests {
         let kind = |text| PlayerSpec::parse(text).unwrap().kind;
         assert_eq!(kind("random"), Kind::Random);
         assert_eq!(kind("mcts:50@c=0.5"), Kind::Mcts { simulations: 50, c: 0.5 });
+        let engine = |words: &[&str], pace| {
+            Kind::Engine(Engine { words: words.iter().map(|word| (*word).to_owned()).collect(), pace })
+        };
+        assert_eq!(kind("engine:e 'a b' x@sims=3"), engine(&["e", "a b", "x@sims=3"], Pace::Own));
+        let paced = engine(&["e", "x@sims=3"], Pace::Time(Duration::from_millis(50)));
+        assert_eq!(kind("engine:e x@sims=3@movetime=50"), paced);
+        assert_eq!(kind("engine:e@nodes=7"), engine(&["e"], Pace::Nodes(7)));
         let fault = |text| PlayerSpec::parse(text).unwrap_err().to_string();
         for (text, part) in [
+            ("engine:", "how the engine is started"),
+            ("engine:a 'b", "quotes"),
+            ("engine:a@movetime=0", "from 1"),
+            ("engine:a@nodes=5@movetime=3", "either"),
             ("mcts", "mcts:1000"),
             ("mcts:0", "from 1"),
             ("mcts:5@d=1", "no option \"d\""),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{Info, Limits, OptionKind, Position, Thinker, UgiOption};
 use crate::eval::{Evaluator, Rollout};
 use crate::game::{Action, Game};
-use crate::play::{Player, Seat};
+use crate::play::{Player, Seat, Turn};
 use crate::search::{Algorithm, Budget, Solo, Spread, Tree, width_of};
 use crate::util::machine::cores;
 use crate::util::rng::{Purpose, Stream};
@@ -90,7 +90,8 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
         let mut random = Stream::keyed(0, Purpose::Analysis, &[self.searches]);
         self.searches += 1;
         if let Seat::Mover(new) = &self.player.seat {
-            return new().choose(game, position.state, random);
+            let start = game.state_text(position.start);
+            return new().choose(game, &Turn { start: &start, moves: position.moves, state: position.state }, random);
         }
         let mut evaluator = match (&self.player.seat, self.evaluator.take()) {
             (Seat::Search(_), Some(open)) => open,

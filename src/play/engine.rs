@@ -1,0 +1,251 @@
+//! Players that are other programs: engines that speak UGI, the protocol of `sparring ugi`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use super::seat::{Mover, Turn};
+use crate::game::{Action, Game};
+use crate::util::rng::Stream;
+
+/// How long an engine may take to say that it is ready.
+const START: Duration = Duration::from_secs(30);
+/// What it may take beyond the time that it was given for a move.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long it may search so many simulations.
+const LONGEST_SEARCH: Duration = Duration::from_secs(600);
+/// How long it may take to end when asked to.
+const END: Duration = Duration::from_secs(1);
+
+/// How long an engine thinks about a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// So many simulations (`go nodes N`).
+    Nodes(u64),
+    /// So much time (`go movetime MS`).
+    Time(Duration),
+    /// As it likes (`go`).
+    Own,
+}
+
+impl Pace {
+    fn command(self) -> String {
+        match self {
+            Pace::Nodes(nodes) => format!("go nodes {nodes}"),
+            Pace::Time(time) => format!("go movetime {}", time.as_millis()),
+            Pace::Own => "go".to_owned(),
+        }
+    }
+
+    fn longest(self) -> Duration {
+        match self {
+            Pace::Time(time) => time + GRACE,
+            Pace::Nodes(_) | Pace::Own => LONGEST_SEARCH,
+        }
+    }
+}
+
+/// A program that plays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Engine {
+    /// The program and its arguments; at least one word.
+    pub words: Vec<String>,
+    /// How long it thinks.
+    pub pace: Pace,
+}
+
+impl Engine {
+    /// Starts the program once and ends it, to know that it is there and speaks the protocol.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        Process::start(self).map(drop)
+    }
+
+    /// A mover that starts the program when it is to move for the first time, and again after it has failed.
+    pub fn mover(&self) -> EngineMover {
+        EngineMover { engine: self.clone(), process: None }
+    }
+}
+
+/// Plays by an [`Engine`]. The process ends with the mover.
+#[derive(Debug)]
+pub struct EngineMover {
+    engine: Engine,
+    process: Option<Process>,
+}
+
+impl<G: Game> Mover<G> for EngineMover {
+    fn choose(&mut self, game: &G, turn: &Turn<'_, G>, _: Stream) -> Result<Action, String> {
+        let mut process = match self.process.take() {
+            Some(running) => running,
+            None => Process::start(&self.engine)?,
+        };
+        let mut position = format!("position fen {}", turn.start);
+        if !turn.moves.is_empty() {
+            position += " moves";
+            turn.moves.iter().for_each(|&action| position += &format!(" {}", game.action_text(action)));
+        }
+        process.say(&position)?;
+        process.say(&self.engine.pace.command())?;
+        let answer = process.answer(self.engine.pace.longest(), "bestmove")?;
+        let action =
+            game.parse_action(&answer).map_err(|error| format!("its answer \"bestmove {answer}\": {error}"))?;
+        // One that has failed is not asked again.
+        self.process = Some(process);
+        Ok(action)
+    }
+}
+
+/// A running engine.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    input: Option<ChildStdin>,
+    /// Its lines, read by a thread that ends with them.
+    lines: Receiver<String>,
+}
+
+impl Process {
+    fn start(engine: &Engine) -> Result<Self, String> {
+        let (program, arguments) = engine.words.split_first().ok_or("an engine needs a command")?;
+        let command = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = command.map_err(|error| format!("{program:?} cannot be started: {error}"))?;
+        let (output, input) = (child.stdout.take(), child.stdin.take());
+        let (told, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.into_iter().flat_map(|output| BufReader::new(output).lines()) {
+                let Ok(line) = line else { return };
+                if told.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut process = Self { child, input, lines };
+        process.say("ugi")?;
+        process.answer(START, "ugiok")?;
+        process.say("isready")?;
+        process.answer(START, "readyok")?;
+        Ok(process)
+    }
+
+    fn say(&mut self, line: &str) -> Result<(), String> {
+        let input = self.input.as_mut().ok_or("it has ended")?;
+        let written = input.write_all(format!("{line}\n").as_bytes()).and_then(|()| input.flush());
+        written.map_err(|error| match self.ended_soon() {
+            Some(status) => format!("it has ended ({status})"),
+            None => format!("it takes no commands any more: {error}"),
+        })
+    }
+
+    /// How the process has ended, if it does within a second.
+    fn ended_soon(&mut self) -> Option<ExitStatus> {
+        let until = Instant::now() + END;
+        while Instant::now() < until {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+                ended => return ended.ok().flatten(),
+            }
+        }
+        None
+    }
+
+    /// What follows `word` on the first line that begins with it.
+    fn answer(&mut self, longest: Duration, word: &str) -> Result<String, String> {
+        let until = Instant::now() + longest;
+        loop {
+            let line = match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(format!("it did not answer \"{word}\" within {:.0} s", longest.as_secs_f64()));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let how = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+                    return Err(format!("it ended ({how}) before it answered \"{word}\""));
+                }
+            };
+            if let Some(error) = line.strip_prefix("info string error") {
+                return Err(format!("it refused: {}", error.trim()));
+            }
+            let mut words = line.split_whitespace();
+            if words.next() == Some(word) {
+                return Ok(words.next().unwrap_or_default().to_owned());
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(mut input) = self.input.take() {
+            let _ = input.write_all(b"quit\n");
+        }
+        if self.ended_soon().is_none() {
+            // It does not listen. Nothing better can be done when even this fails.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use crate::games::tictactoe::TicTacToe;
+
+    /// An engine that is a shell script.
+    fn engine(script: &str) -> Engine {
+        let words = ["sh", "-c", script].map(str::to_owned).to_vec();
+        Engine { words, pace: Pace::Time(Duration::from_millis(10)) }
+    }
+
+    /// Greets, then does `search` when asked for a move.
+    fn greeting(search: &str) -> String {
+        format!(
+            "while read line; do case $line in ugi) echo ugiok;; isready) echo readyok;; go*) {search};; quit) exit;; \
+             esac; done"
+        )
+    }
+
+    fn chosen(engine: &Engine) -> Result<Action, String> {
+        let start = TicTacToe.startpos();
+        let text = TicTacToe.state_text(&start);
+        let mut mover = engine.mover();
+        mover.choose(&TicTacToe, &Turn { start: &text, moves: &[], state: &start }, Stream::test(1))
+    }
+
+    #[test]
+    fn an_engine_is_asked_and_answers() {
+        let good = engine(&greeting("echo info depth 1; echo bestmove b2"));
+        good.check().unwrap();
+        assert_eq!(chosen(&good), Ok(TicTacToe.parse_action("b2").unwrap()));
+    }
+
+    #[test]
+    fn every_way_to_fail_is_told() {
+        let none = Engine { words: vec!["/no/such/engine".to_owned()], pace: Pace::Own };
+        for (engine, part) in [
+            (none, "cannot be started"),
+            (engine("exit 3"), "exit status: 3"),
+            (engine(&greeting("exit")), "before it answered \"bestmove\""),
+            (engine(&greeting("echo bestmove z9")), "bestmove z9"),
+            (engine(&greeting("echo bestmove")), "expected"),
+            (engine(&greeting("echo info string error no")), "it refused: no"),
+        ] {
+            let told = chosen(&engine).unwrap_err();
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+
+    #[test]
+    fn an_engine_that_does_not_listen_is_ended() {
+        let deaf = engine("trap '' TERM; echo ugiok; echo readyok; while true; do sleep 0.05; done");
+        let process = Process::start(&deaf).unwrap();
+        let id = process.child.id();
+        drop(process);
+        assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
+    }
+}
