@@ -1,6 +1,6 @@
 //! Players that are other programs: engines that speak UGI, the protocol of `sparring ugi`.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -9,6 +9,8 @@ use super::seat::{Mover, Turn};
 use crate::game::{Action, Game};
 use crate::util::rng::Stream;
 
+/// Longer lines are no protocol.
+const LONGEST_LINE: u64 = 1 << 20;
 /// How long an engine may take to say that it is ready.
 const START: Duration = Duration::from_secs(30);
 /// What it may take beyond the time that it was given for a move.
@@ -115,12 +117,15 @@ impl Process {
         let mut child = command.map_err(|error| format!("{program:?} cannot be started: {error}"))?;
         let (output, input) = (child.stdout.take(), child.stdin.take());
         let (told, lines) = channel();
+        let mut output = BufReader::new(output.expect("it was asked for"));
         std::thread::spawn(move || {
-            for line in output.into_iter().flat_map(|output| BufReader::new(output).lines()) {
-                let Ok(line) = line else { return };
-                if told.send(line).is_err() {
+            let mut line = Vec::new();
+            // The end of the output, and what is no protocol any more, end the conversation.
+            while (&mut output).take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok() && line.ends_with(b"\n") {
+                if told.send(String::from_utf8_lossy(&line).trim_end().to_owned()).is_err() {
                     return;
                 }
+                line.clear();
             }
         });
         let mut process = Self { child, input, lines };
@@ -162,7 +167,7 @@ impl Process {
                     return Err(format!("it did not answer \"{word}\" within {:.0} s", longest.as_secs_f64()));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    let how = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+                    let how = self.ended_soon().map_or("it closed its output".to_owned(), |status| status.to_string());
                     return Err(format!("it ended ({how}) before it answered \"{word}\""));
                 }
             };
@@ -233,6 +238,7 @@ mod tests {
             (engine(&greeting("exit")), "before it answered \"bestmove\""),
             (engine(&greeting("echo bestmove z9")), "bestmove z9"),
             (engine(&greeting("echo bestmove")), "expected"),
+            (engine("yes | tr -d '\\n'"), "ended"),
             (engine(&greeting("echo info string error no")), "it refused: no"),
         ] {
             let told = chosen(&engine).unwrap_err();
