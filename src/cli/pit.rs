@@ -203,8 +203,8 @@ fn text_report<G: Game>(game: &G, task: &Match<'_>, report: &MatchReport, second
     if report.distinct * 2 < report.games.len() {
         line("warning: most games repeat each other; raise --opening-plies".to_owned());
     }
-    if !report.games.is_empty() && mean_own_plies(report) < 4.0 {
-        let own = mean_own_plies(report);
+    let own = mean_own_plies(report);
+    if !report.games.is_empty() && own < 4.0 {
         line(format!("warning: openings leave the players {own:.1} plies on average; lower --opening-plies"));
     }
     line(format!("length    {:.1} plies, {seconds:.1} s in all", mean_plies(report)));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use tch::TchError;
 
 /// Threads that live on from step to step: libtorch allocates much on a thread's first use.
@@ -9,10 +10,7 @@ use tch::TchError;
 /// A step runs on one of them from beginning to end ([`lead`](Crew::lead)), which does a share of all work itself and looks
 /// for more while it waits: to wake a thread that sleeps takes as long as a small network's matrices.
 #[derive(Clone, Debug)]
-pub struct Crew {
-    threads: usize,
-    pool: Arc<rayon::ThreadPool>,
-}
+pub struct Crew(Arc<rayon::ThreadPool>);
 
 impl Crew {
     /// A crew of `threads`, at least 1. What OpenMP may use is each thread's own setting; theirs, and the caller's, is set to one.
@@ -21,40 +19,22 @@ impl Crew {
     /// When the system gives no threads.
     pub fn new(threads: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
         tch::set_num_threads(1);
-        let threads = threads.max(1);
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
+            .num_threads(threads.max(1))
             .thread_name(|index| format!("trainer-{index}"))
             .start_handler(|_| tch::set_num_threads(1))
             .build()?;
-        Ok(Self { threads, pool: Arc::new(pool) })
+        Ok(Self(Arc::new(pool)))
     }
 
     /// Runs `work`, which hands out shares of itself by [`map`](Self::map), on a thread of the crew.
     pub fn lead<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.pool.install(work)
+        self.0.install(work)
     }
 
-    /// Does `work` on every item, and returns the answers in the order of the items. Each thread takes a run of
-    /// neighbours, the first run being that of the thread that leads.
+    /// Does `work` on every item, and returns the answers in the order of the items.
     pub fn map<T: Send, R: Send>(&self, items: Vec<T>, work: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
-        let mut slots: Vec<(Option<T>, Option<R>)> = items.into_iter().map(|item| (Some(item), None)).collect();
-        let each = slots.len().div_ceil(self.threads).max(1);
-        let run = |slots: &mut [(Option<T>, Option<R>)]| {
-            for (item, answer) in slots {
-                *answer = item.take().map(&work);
-            }
-        };
-        let mut runs = slots.chunks_mut(each);
-        let own = runs.next();
-        self.pool.scope(|scope| {
-            for slots in runs {
-                let run = &run;
-                scope.spawn(move |_| run(slots));
-            }
-            own.map(&run);
-        });
-        slots.into_iter().map(|(_, answer)| answer.expect("every item was worked on")).collect()
+        self.lead(|| items.into_par_iter().map(work).collect())
     }
 
     /// [`map`](Self::map) for work that may fail.
