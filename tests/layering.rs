@@ -19,12 +19,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("play", &["search", "eval", "data", "game", "util"]),
     ("train", &["net", "data", "game", "util"]),
     ("run", &["train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
+    ("arena", &["run", "play", "net", "data", "games", "game", "util"]),
     ("ugi", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     ("human", &["ugi", "run", "play", "game", "util"]),
     ("bench", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     (
         "cli",
-        &["human", "bench", "ugi", "run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"],
+        &[
+            "human", "bench", "ugi", "arena", "run", "train", "play", "net", "data", "search", "eval", "games", "game",
+            "util",
+        ],
     ),
 ];
 
@@ -67,7 +71,7 @@ const CRATES: &[(&str, Place)] = &[
     ("rayon", In(&["search/", "play/", "train/"])),
     ("safetensors", In(&["net/", "train/"])),
     ("shlex", In(&["run/"])),
-    ("serde_json", In(&["net/", "train/", "run/", "ugi/", "bench/", "cli/"])),
+    ("serde_json", In(&["net/", "train/", "run/", "arena/", "ugi/", "bench/", "cli/"])),
     ("signal-hook", In(&["run/", "cli/"])),
     ("tch", In(&["net/", "train/", "cli/doctor.rs"])),
     ("tensorboard-proto", OneFile("run/")),

@@ -7,6 +7,7 @@ mod inspect;
 mod perft;
 mod pit;
 mod play;
+mod replay;
 mod train;
 mod ugi;
 
@@ -64,6 +65,7 @@ enum Verb {
     Train(train::Train),
     Pit(pit::Pit),
     Play(play::Play),
+    Replay(replay::Replay),
     Ugi(ugi::Ugi),
     Perft(perft::Perft),
     /// List the games with their options
@@ -94,6 +96,7 @@ pub fn main() -> ExitCode {
         Verb::Train(verb) => verb.run(),
         Verb::Pit(verb) => verb.run(),
         Verb::Play(verb) => verb.run(),
+        Verb::Replay(verb) => verb.run(),
         Verb::Ugi(verb) => verb.run(),
         Verb::Perft(verb) => verb.run(),
         Verb::Games => perft::list_games(),

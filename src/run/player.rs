@@ -15,7 +15,7 @@ use crate::play::{Engine, Pace, Player, SearchSeat, Seat, Temperature};
 use crate::search::SearchParams;
 
 /// What a network player takes besides the keys of a config's section `search`.
-const OWN_OPTIONS: [&str; 4] = ["sims", "policy", "temperature", "view"];
+const OWN_OPTIONS: [&str; 5] = ["sims", "movetime", "policy", "temperature", "view"];
 
 /// Simulations of a network player that names none.
 pub const DEFAULT_SIMULATIONS: u32 = 100;
@@ -32,8 +32,19 @@ pub struct PlayerSpec {
 enum Kind {
     Random,
     Engine(Engine),
-    Mcts { simulations: u32, c: f32 },
-    Network { path: PathBuf, simulations: Option<u32>, search: SearchParams, temperature: f32, view: View },
+    Mcts {
+        simulations: u32,
+        time: Option<Duration>,
+        c: f32,
+    },
+    Network {
+        path: PathBuf,
+        simulations: Option<u32>,
+        time: Option<Duration>,
+        search: SearchParams,
+        temperature: f32,
+        view: View,
+    },
 }
 
 /// The network of a checkpoint file or run cannot be had.
@@ -135,17 +146,24 @@ fn parse_view(text: &str) -> Result<View, String> {
         .map_err(|_| format!("`view` is {text:?}, allowed are as_is, random, canonical, averaged"))
 }
 
+/// A time for a move in milliseconds, from 1 to a day.
+fn parse_time(value: &str) -> Result<Duration, String> {
+    let time = value.parse().ok().filter(|time| (1..=86_400_000).contains(time));
+    let wrong = || format!("`movetime` is {value:?}, expected milliseconds from 1 to 86400000");
+    time.map(Duration::from_millis).ok_or_else(wrong)
+}
+
 /// The engine behind `COMMAND[@movetime=MS][@nodes=N]`. The command may itself hold an `@` that is none of these.
 fn parse_engine(text: &str) -> Result<Engine, String> {
     let (mut command, mut pace) = (text, Pace::Own);
     while let Some((before, option)) = command.rsplit_once('@') {
-        let number = |value: &str, most: u64| {
-            let number = value.parse().ok().filter(|number| (1..=most).contains(number));
-            number.ok_or_else(|| format!("`@{option}`: expected a number from 1 to {most}"))
+        let nodes = |value: &str| {
+            let number = value.parse().ok().filter(|number| (1..=1_000_000_000).contains(number));
+            number.ok_or_else(|| format!("`@{option}`: expected a number from 1 to 1000000000"))
         };
         let found = match option.split_once('=') {
-            Some(("movetime", value)) => Pace::Time(Duration::from_millis(number(value, 86_400_000)?)),
-            Some(("nodes", value)) => Pace::Nodes(number(value, 1_000_000_000)?),
+            Some(("movetime", value)) => Pace::Time(parse_time(value)?),
+            Some(("nodes", value)) => Pace::Nodes(nodes(value)?),
             _ => break,
         };
         if pace != Pace::Own {
@@ -161,7 +179,7 @@ fn parse_engine(text: &str) -> Result<Engine, String> {
 }
 
 impl PlayerSpec {
-    /// Reads `random`, `engine:COMMAND[@movetime=MS][@nodes=N]`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
+    /// Reads `random`, `engine:COMMAND[@movetime=MS][@nodes=N]`, `mcts:SIMULATIONS[@c=C][@movetime=MS]`, or `PATH[@sims=N][@movetime=MS][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
     /// where `PATH` is a checkpoint or the folder of a run, and `KEY` any of a config's section `search`.
     ///
     /// # Errors
@@ -179,8 +197,9 @@ impl PlayerSpec {
         if let Some((twice, _)) = options.iter().find(|(option, _)| given(option) > 1) {
             return Err(fail(format!("`@{twice}` is given twice")));
         }
-        if given("policy") > 0 && given("sims") > 0 {
-            return Err(fail("`@policy` is the network without search, `@sims` needs one: give either".to_owned()));
+        if given("policy") > 0 && given("sims") + given("movetime") > 0 {
+            let problem = "`@policy` is the network without search, `@sims` and `@movetime` need one: give either";
+            return Err(fail(problem.to_owned()));
         }
         let number = |option: &str, value: &str, low: f32, high: f32| -> Result<f32, PlayerError> {
             let parsed = value.parse().ok().filter(|number| (low..=high).contains(number));
@@ -200,18 +219,19 @@ impl PlayerSpec {
             }
             Kind::Random
         } else if let Some(simulations) = name.strip_prefix("mcts:") {
-            let mut c = 1.0;
+            let (mut c, mut time) = (1.0, None);
             for (option, value) in options {
                 match option {
                     "c" => c = number(option, value, 0.0, 100.0)?,
-                    _ => return Err(unknown(option, "`mcts` takes `@c=`")),
+                    "movetime" => time = Some(parse_time(value).map_err(fail)?),
+                    _ => return Err(unknown(option, "`mcts` takes `@c=` and `@movetime=`")),
                 }
             }
-            Kind::Mcts { simulations: count("mcts", simulations)?, c }
+            Kind::Mcts { simulations: count("mcts", simulations)?, time, c }
         } else if name == "mcts" {
             return Err(fail("say how many simulations it makes: `mcts:1000`".to_owned()));
         } else {
-            let (mut simulations, mut temperature, mut view) = (None, 0.0, View::default());
+            let (mut simulations, mut time, mut temperature, mut view) = (None, None, 0.0, View::default());
             let preset = resolved_value(&SearchParams::default());
             let keys = preset.as_object().into_iter().flat_map(|keys| keys.keys());
             let search_keys: Vec<&str> = keys.map(String::as_str).collect();
@@ -219,6 +239,7 @@ impl PlayerSpec {
             for (option, value) in options {
                 match (option, value) {
                     ("sims", value) => simulations = Some(count(option, value)?),
+                    ("movetime", value) => time = Some(parse_time(value).map_err(fail)?),
                     ("policy", "") => simulations = Some(0),
                     ("policy", _) => return Err(fail("`@policy` takes no value".to_owned())),
                     ("view", value) => view = parse_view(value).map_err(fail)?,
@@ -241,9 +262,33 @@ impl PlayerSpec {
                 let meant = meant(kind, &["random", "mcts"]);
                 return Err(fail(format!("there is no file or folder {name:?}; {meant}{known}")));
             }
-            Kind::Network { path: name.into(), simulations, search, temperature, view }
+            Kind::Network { path: name.into(), simulations, time, search, temperature, view }
         };
         Ok(Self { text: text.to_owned(), kind })
+    }
+
+    /// Sets how long the player thinks about a move where its text does not say it: a network makes `simulations`, and
+    /// every player that searches takes at most `time`.
+    pub fn limit(&mut self, simulations: Option<u32>, time: Option<Duration>) {
+        match &mut self.kind {
+            Kind::Network { simulations: own, time: own_time, .. } if own.is_none() && own_time.is_none() => {
+                (*own, *own_time) = (simulations, time);
+            }
+            Kind::Mcts { time: own, .. } => *own = own.or(time),
+            Kind::Engine(Engine { pace, .. }) if *pace == Pace::Own => {
+                *pace = time.map(Pace::Time).or(simulations.map(|n| Pace::Nodes(n.into()))).unwrap_or(Pace::Own);
+            }
+            Kind::Network { .. } | Kind::Engine(_) | Kind::Random => {}
+        }
+    }
+
+    /// Whether a clock ends its moves, so that they may differ from time to time.
+    pub fn is_timed(&self) -> bool {
+        match &self.kind {
+            Kind::Network { time, .. } | Kind::Mcts { time, .. } => time.is_some(),
+            Kind::Engine(_) => true,
+            Kind::Random => false,
+        }
     }
 
     /// The checkpoint behind a network player, verified; `None` for the others.
@@ -262,15 +307,18 @@ impl PlayerSpec {
     /// When its network is of another game or cannot be opened, or its engine does not start.
     pub fn open<G: Game>(&self, game: &G, engine: &EngineChoice) -> Result<Player<G>, PlayerError> {
         let text = || self.text.clone();
-        let (simulations, search, temperature, view) = match &self.kind {
+        let (simulations, time, search, temperature, view) = match &self.kind {
             Kind::Random => return Ok(Player::random()),
-            Kind::Mcts { simulations, c } => return Ok(Player::mcts(*simulations, *c)),
+            Kind::Mcts { simulations, time, c } => {
+                let seat = Seat::Mcts { simulations: *simulations, time: *time, c: *c };
+                return Ok(Player { name: text(), seat });
+            }
             Kind::Engine(engine) => {
                 engine.check().map_err(|problem| PlayerError::Engine { text: text(), problem })?;
                 return Ok(Player::engine(text(), engine.clone()));
             }
-            Kind::Network { simulations, search, temperature, view, .. } => {
-                (*simulations, search.clone(), *temperature, *view)
+            Kind::Network { simulations, time, search, temperature, view, .. } => {
+                (*simulations, *time, search.clone(), *temperature, *view)
             }
         };
         let checkpoint = self.checkpoint()?.expect("a network player has a checkpoint");
@@ -280,7 +328,9 @@ impl PlayerSpec {
         let seat = SearchSeat {
             evaluators: Arc::new(NetSource::new(Arc::new(factory), 256).seen_through(view.mode(0, 0))),
             search,
-            simulations: simulations.unwrap_or(DEFAULT_SIMULATIONS),
+            // Time alone sets no number.
+            simulations: simulations.unwrap_or(if time.is_some() { u32::MAX } else { DEFAULT_SIMULATIONS }),
+            time,
             temperature: Temperature { initial: temperature, plies: u32::MAX, later: temperature },
             noise: None,
             gumbel_noise: false,
@@ -298,7 +348,9 @@ mod tests {
     fn texts_are_read_and_faults_named() {
         let kind = |text| PlayerSpec::parse(text).unwrap().kind;
         assert_eq!(kind("random"), Kind::Random);
-        assert_eq!(kind("mcts:50@c=0.5"), Kind::Mcts { simulations: 50, c: 0.5 });
+        assert_eq!(kind("mcts:50@c=0.5"), Kind::Mcts { simulations: 50, time: None, c: 0.5 });
+        let time = Some(Duration::from_millis(7));
+        assert_eq!(kind("mcts:50@movetime=7"), Kind::Mcts { simulations: 50, time, c: 1.0 });
         let engine = |words: &[&str], pace| {
             Kind::Engine(Engine { words: words.iter().map(|word| (*word).to_owned()).collect(), pace })
         };
@@ -311,6 +363,8 @@ mod tests {
             ("engine:", "how the engine is started"),
             ("engine:a 'b", "quotes"),
             ("engine:a@movetime=0", "from 1"),
+            ("mcts:5@movetime=x", "milliseconds"),
+            (".@policy@movetime=4", "give either"),
             ("engine:a@nodes=5@movetime=3", "either"),
             ("mcts", "mcts:1000"),
             ("mcts:0", "from 1"),
@@ -322,7 +376,7 @@ mod tests {
             (".@sim=3", "did you mean \"sims\"?"),
             (".@sims=many", "expected a number"),
             (".@algorithm=x", "expected \"puct\" or \"gumbel\""),
-            (".@nonsense=1", "a network takes sims, policy, temperature, view, algorithm"),
+            (".@nonsense=1", "a network takes sims, movetime, policy, temperature, view, algorithm"),
             (".@policy=3", "takes no value"),
             (".@fpu_reduction=9", "is out of range; expected"),
             (".@view=upside", "as_is, random"),

@@ -91,7 +91,8 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
         self.searches += 1;
         if let Seat::Mover(new) = &self.player.seat {
             let start = game.state_text(position.start);
-            return new().choose(game, &Turn { start: &start, moves: position.moves, state: position.state }, random);
+            let turn = Turn { start: &start, moves: position.moves, state: position.state };
+            return new().choose(game, &turn, random).map(|choice| choice.action);
         }
         let mut evaluator = match (&self.player.seat, self.evaluator.take()) {
             (Seat::Search(_), Some(open)) => open,
