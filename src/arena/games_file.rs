@@ -234,7 +234,7 @@ pub fn read_header(path: &Path) -> Result<Header, GamesFileError> {
 /// # Errors
 /// When it cannot be read, is no such file, or a line is damaged or no game by the rules.
 pub fn read_games<G: Game>(game: &G, path: &Path) -> Result<Games, GamesFileError> {
-    read_from(game, path, File::open(path).map_err(|e| system(path, "read", &e))?)
+    read_from(game, path, File::open(path).map_err(|e| system(path, "read", &e))?, None)
 }
 
 fn system(path: &Path, what: &'static str, error: &std::io::Error) -> GamesFileError {
@@ -294,9 +294,14 @@ fn header(path: &Path, lines: &mut Lines<'_>) -> Result<Header, GamesFileError> 
     serde_json::from_str(&body).map_err(|error| lines.wrong(error.to_string()))
 }
 
-fn read_from<G: Game>(game: &G, path: &Path, file: File) -> Result<Games, GamesFileError> {
+/// Reads all; with `expected`, a file of that match alone.
+fn read_from<G: Game>(game: &G, path: &Path, file: File, expected: Option<&Header>) -> Result<Games, GamesFileError> {
     let mut lines = Lines::new(path, file);
     let header = header(path, &mut lines)?;
+    if let Some(expected) = expected.filter(|expected| **expected != header) {
+        let difference = header.difference(expected);
+        return Err(GamesFileError::Other { file: path.display().to_string(), difference });
+    }
     let mut games = Vec::new();
     let mut seen = HashSet::new();
     while let Some(line) = lines.next()? {
@@ -343,11 +348,7 @@ impl GamesFile {
             own.write(&sealed(&own.header.clone()))?;
             return Ok((own, Vec::new()));
         }
-        let read = read_from(game, path, own.file.try_clone().map_err(failed)?)?;
-        if read.header != own.header {
-            let difference = read.header.difference(&own.header);
-            return Err(GamesFileError::Other { file: path.display().to_string(), difference });
-        }
+        let read = read_from(game, path, own.file.try_clone().map_err(failed)?, Some(&own.header))?;
         own.file.set_len(read.whole).and_then(|()| own.file.seek(std::io::SeekFrom::End(0))).map_err(failed)?;
         Ok((own, read.games))
     }

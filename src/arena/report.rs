@@ -49,7 +49,9 @@ fn per_cent(share: &Estimate) -> String {
 }
 
 fn elo(elo: &Estimate) -> String {
-    format!("{:+.0} (95 %: {:+.0} to {:+.0})", elo.value, elo.low, elo.high)
+    // Nothing is less than zero by nothing.
+    let [value, low, high] = [elo.value, elo.low, elo.high].map(|elo| if elo.abs() < 0.5 { 0.0 } else { elo });
+    format!("{value:+.0} (95 %: {low:+.0} to {high:+.0})")
 }
 
 /// The ratings of all players from all their games, with `anchor` at 0.
@@ -228,8 +230,8 @@ impl Summary<'_> {
             "warnings": self.warnings(),
             "endings": reasons,
             "mean_plies": self.mean(report.plies),
-            "seconds_per_move": times,
-            "seconds": self.seconds,
+            // What differs from run to run.
+            "time": {"seconds": self.seconds, "seconds_per_move": times},
             "faults": report.faults,
             "interrupted": report.interrupted,
         });
@@ -283,7 +285,7 @@ fn sprt_line(sprt: &Sprt, report: &MatchReport) -> String {
 /// Seconds in a fitting unit.
 fn short(seconds: f64) -> String {
     match seconds {
-        s if s < 1e-3 => format!("{:.0} us", s * 1e6),
+        s if s < 1e-3 => format!("{:.1} us", s * 1e6),
         s if s < 1.0 => format!("{:.1} ms", s * 1e3),
         s => format!("{s:.2} s"),
     }
