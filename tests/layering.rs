@@ -67,6 +67,7 @@ const CRATES: &[(&str, Place)] = &[
     ("rand_distr", In(&["util/"])),
     ("rand_xoshiro", In(&["util/"])),
     ("protobuf", OneFile("run/")),
+    ("plotters", In(&["arena/"])),
     ("libc", In(&["util/"])),
     ("rayon", In(&["search/", "play/", "train/"])),
     ("safetensors", In(&["net/", "train/"])),

@@ -4,6 +4,8 @@ mod bench;
 mod config;
 mod doctor;
 mod inspect;
+mod ladder;
+mod live;
 mod perft;
 mod pit;
 mod play;
@@ -66,6 +68,7 @@ enum Verb {
     Pit(pit::Pit),
     Play(play::Play),
     Replay(replay::Replay),
+    Ladder(ladder::LadderVerb),
     Ugi(ugi::Ugi),
     Perft(perft::Perft),
     /// List the games with their options
@@ -97,6 +100,7 @@ pub fn main() -> ExitCode {
         Verb::Pit(verb) => verb.run(),
         Verb::Play(verb) => verb.run(),
         Verb::Replay(verb) => verb.run(),
+        Verb::Ladder(verb) => verb.run(),
         Verb::Ugi(verb) => verb.run(),
         Verb::Perft(verb) => verb.run(),
         Verb::Games => perft::list_games(),

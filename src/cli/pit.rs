@@ -1,24 +1,21 @@
 //! `sparring pit`.
 
-use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use super::live::Live;
 use super::{Failure, Outcome, print, usage_of};
-use crate::arena::{GamesFile, GamesFileError, Header, Summary, read_openings};
+use crate::arena::{GamesFile, Header, Summary, hold, read_openings};
 use crate::game::{Game, full_name};
 use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
-use crate::play::{
-    Finished, MatchParams, MatchTally, Openings, PoolParams, PoolStats, Referee, gauntlet, play_match, round_robin,
-};
+use crate::play::{Finished, MatchParams, Opening, Openings, PoolParams, gauntlet, round_robin};
 use crate::run::config::opening_plies;
 use crate::run::player::PlayerSpec;
 use crate::run::stop::{Signals, StopFlag};
 use crate::util::machine::cores;
 use crate::util::rng::{Purpose, Stream};
-use crate::util::stats::{GameCounts, Sprt, Tally as _};
+use crate::util::stats::Sprt;
 
 /// Let players play a match: paired games, each opening from both sides
 ///
@@ -118,7 +115,7 @@ impl Pit {
     }
 }
 
-fn parse_games(text: &str) -> Result<usize, String> {
+pub(super) fn parse_games(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(games) if (2..=1_000_000).contains(&games) && games % 2 == 0 => Ok(games),
         _ => Err("expected an even number from 2 to 1000000: every opening is played from both sides".to_owned()),
@@ -156,7 +153,7 @@ impl Match<'_> {
         let (openings, told, repeated) = match &pit.openings {
             Some(file) => {
                 let list = read_openings(game, file).map_err(|error| usage(error.to_string()))?;
-                let text = |opening: &crate::play::Opening<G>| {
+                let text = |opening: &Opening<G>| {
                     let moves: Vec<String> = opening.moves.iter().map(|&action| game.action_text(action)).collect();
                     format!("{} {}\n", game.state_text(&opening.start), moves.join(" "))
                 };
@@ -205,30 +202,14 @@ impl GameVisitor for Match<'_> {
         let all = 2 * params.pairs * params.encounters.len();
         let played: Vec<Finished> = played.into_iter().filter(|game| game.index < all as u64).collect();
         let live = Live::new(all, played.len());
-        let file = Mutex::new(file.map(Ok));
-        let keep = |finished: &Finished| {
-            let mut file = file.lock().expect("nothing panics here");
-            if let Some(Ok(open)) = file.as_mut()
-                && let Err(error) = open.add(&game, finished)
-            {
-                *file = Some(Err(error));
-            }
-        };
-        let failed = || matches!(*file.lock().expect("nothing panics here"), Some(Err(_)));
-        let referee = Referee {
-            stop: &|| self.stop.is_set() || failed(),
-            finished: &keep,
-            progress: &|tallies| live.tell(tallies),
-        };
         let began = Instant::now();
-        let report = play_match(&game, &players, &params, played, &PoolStats::default(), &referee)?;
+        let stop = || self.stop.is_set();
+        let held = hold(&game, &players, &params, file, played, &stop, &|tallies| live.tell(tallies))?;
         live.end();
-        let kept: Option<Result<GamesFile, GamesFileError>> = file.into_inner().expect("nothing panics here");
-        let kept = kept.map(|file| file.and_then(GamesFile::finish)).transpose();
         let summary = Summary {
             game: &full_name(&game),
             players: &self.pit.players,
-            report: &report,
+            report: &held.report,
             sprt: self.pit.sprt,
             seed: self.pit.seed,
             anchor: self.anchor,
@@ -236,47 +217,7 @@ impl GameVisitor for Match<'_> {
             seconds: began.elapsed().as_secs_f64(),
         };
         print(&if self.pit.json { format!("{:#}\n", summary.json()) } else { summary.text() })?;
-        kept?;
-        if report.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
+        held.kept?;
+        if held.report.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
     }
-}
-
-/// Tells stderr now and then how the match stands.
-struct Live {
-    games: usize,
-    /// Whether somebody watches, and sees one line change.
-    watched: bool,
-    told: Mutex<Instant>,
-}
-
-impl Live {
-    fn new(games: usize, played: usize) -> Self {
-        if played > 0 {
-            tell(format!("goes on after {played} of {games} games\n"));
-        }
-        Self { games, watched: std::io::stderr().is_terminal(), told: Mutex::new(Instant::now()) }
-    }
-
-    fn tell(&self, tallies: &[MatchTally]) {
-        let mut told = self.told.lock().expect("nothing panics here");
-        let every = Duration::from_secs(if self.watched { 1 } else { 15 });
-        if told.elapsed() >= every {
-            *told = Instant::now();
-            let games = tallies.iter().fold(GameCounts::default(), |sum, tally| sum + tally.games());
-            let result = if tallies.len() == 1 { format!(": {games}") } else { String::new() };
-            let line = format!("{} of {} games{result}", games.total(), self.games);
-            tell(if self.watched { format!("\r{line}  ") } else { format!("{line}\n") });
-        }
-    }
-
-    fn end(&self) {
-        if self.watched {
-            tell(format!("\r{:60}\r", ""));
-        }
-    }
-}
-
-/// Writes to stderr; that nobody listens any more is no reason to end a match.
-fn tell(text: String) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
 }

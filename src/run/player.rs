@@ -267,6 +267,14 @@ impl PlayerSpec {
         Ok(Self { text: text.to_owned(), kind })
     }
 
+    /// The checkpoint `path` with so many simulations, else as a player named by its path.
+    pub fn network(path: PathBuf, simulations: u32) -> Self {
+        let (search, simulations) = (SearchParams::default(), Some(simulations));
+        let text = path.display().to_string();
+        let kind = Kind::Network { path, simulations, time: None, search, temperature: 0.0, view: View::default() };
+        Self { text, kind }
+    }
+
     /// Sets how long the player thinks about a move where its text does not say it: a network makes `simulations`, and
     /// every player that searches takes at most `time`.
     pub fn limit(&mut self, simulations: Option<u32>, time: Option<Duration>) {
