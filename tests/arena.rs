@@ -228,3 +228,57 @@ fn an_engine_that_falls_silent_loses() {
     let fault = report["faults"].as_object().unwrap().keys().next().unwrap();
     assert!(fault.contains("did not answer"), "{fault}");
 }
+
+#[test]
+fn networks_play_within_their_time() {
+    let scratch = tempfile::tempdir().unwrap();
+    let network = common::small_run(scratch.path(), "tictactoe", 1);
+    let timed = format!("{network}@movetime=3");
+    let report = run(["pit", &network, &timed, "--games", "4", "--movetime", "2", "--json"]).expect(0).json();
+    assert_eq!(report["games_played"], 4);
+    for time in report["time"]["seconds_per_move"].as_array().unwrap() {
+        assert!(time.as_f64().unwrap() < 1.0, "{report}");
+    }
+    run(["pit", &network, "random", "--sims", "5", "--movetime", "5"]).complains(2, &["--sims", "--movetime"]);
+}
+
+#[test]
+fn a_ladder_rates_the_checkpoints_of_a_run() {
+    let scratch = tempfile::tempdir().unwrap();
+    let run_folder = common::small_run(scratch.path(), "tictactoe", 4);
+    let climb = |more: &[&str]| {
+        let text = ["ladder", &run_folder, "--checkpoints", "3", "--games", "6", "--anchors", "random,mcts:50"];
+        run(text.iter().chain(more).copied())
+    };
+    let ladder = climb(&["--json"]).expect(0).json();
+    let rungs = ladder["rungs"].as_array().unwrap();
+    let generations: Vec<u64> = rungs.iter().map(|rung| rung["generation"].as_u64().unwrap()).collect();
+    assert_eq!((generations.len(), generations[0], generations[2]), (3, 0, 4));
+    assert_eq!(ladder["anchor_elo"][1]["value"], 0.0, "the last anchor stands at 0 where mcts:1000 is not among them");
+    assert!(ladder["anchor_elo"][0]["value"].as_f64().unwrap() < -50.0, "{ladder}");
+    let file = |name: &str| std::fs::read_to_string(Path::new(&run_folder).join("ladder").join(name)).unwrap();
+    assert_eq!(serde_json::from_str::<Json>(&file("ladder.json")).unwrap(), ladder);
+    let picture = file("ladder.svg");
+    assert!(picture.starts_with("<svg") && picture.contains("mcts:50") && picture.contains("tictactoe"));
+    // Six encounters with anchors, two of neighbours, one of the anchors.
+    assert_eq!(file("games.jsonl").lines().count(), 1 + 9 * 6);
+    let charts = Path::new(&run_folder).join("tb/ladder");
+    assert_eq!(std::fs::read_dir(&charts).unwrap().count(), 1);
+
+    // Again: nothing is played anew, the numbers stay; a damaged file of games is made again.
+    let again = climb(&["--zero", "random"]).expect(0);
+    assert!(again.err.contains("goes on after 54 of 54 games") && again.out.contains("+0"), "{}", again.err);
+    let games = Path::new(&run_folder).join("ladder/games.jsonl");
+    std::fs::write(&games, file("games.jsonl").replace("\"result\":\"1-0\"", "\"result\":\"0-1\"")).unwrap();
+    assert_eq!(climb(&["--json"]).expect(0).json(), ladder);
+    assert_eq!(std::fs::read_dir(&charts).unwrap().count(), 1);
+    // The run itself goes on undisturbed.
+    let config = Path::new(&run_folder).join("config.json");
+    Process::start(&mut common::train(&config, Path::new(&run_folder), &["stop.iterations=5"])).finish().expect(0);
+    assert!(charts.is_dir());
+
+    climb(&["--zero", "mcts:7"]).complains(2, &["mcts:7", "none of the anchors"]);
+    run(["ladder", "src"]).complains(2, &["no checkpoints"]);
+    run(["ladder", "/no/run"]).complains(2, &["no checkpoints"]);
+    run(["ladder", &run_folder, "--anchors", "mcst:5"]).complains(2, &["mcst:5"]);
+}

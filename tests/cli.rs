@@ -147,21 +147,7 @@ fn players_of_different_games_do_not_meet() {
     let scratch = tempfile::tempdir().unwrap();
     let mut runs = Vec::new();
     for game in ["tictactoe", "connect4"] {
-        let config = scratch.path().join(format!("{game}.json"));
-        fs::write(&config, format!("{{\"game\": \"{game}\"}}")).unwrap();
-        let folder = scratch.path().join(game);
-        let small = [
-            "network.blocks=1",
-            "network.channels=8",
-            "selfplay.games=2",
-            "selfplay.simulations=2",
-            "replay.reuse=0.01",
-            "training.batch_size=8",
-            "gate={\"mode\": \"off\", \"anchor_games\": 0}",
-            "stop.iterations=1",
-        ];
-        Process::start(&mut common::train(&config, &folder, &small)).finish().expect(0);
-        runs.push(folder.display().to_string());
+        runs.push(common::small_run(scratch.path(), game, 1));
     }
     run(["pit", &runs[0], &runs[1], "--games", "2"]).complains(2, &[&runs[1], "connect4", "tictactoe"]);
     run(["pit", &runs[0], "random", "--game", "uttt", "--games", "2"]).complains(2, &[&runs[0], "tictactoe", "uttt"]);

@@ -35,6 +35,9 @@ fn draw(what: &LadderChart<'_>, svg: &mut String) -> Result<(), Box<dyn std::err
     let (low, high) = (low - margin, high + margin);
     let first = ladder.rungs.first().map_or(0, |rung| rung.generation);
     let last = ladder.rungs.last().map_or(1, |rung| rung.generation).max(first + 1);
+    let (first, last) = (f64::from(first), f64::from(last));
+    // On the right there is room for the names of the anchors.
+    let (left, right) = (first - 0.02 * (last - first), last + 0.14 * (last - first));
 
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
@@ -44,12 +47,20 @@ fn draw(what: &LadderChart<'_>, svg: &mut String) -> Result<(), Box<dyn std::err
         .margin(12)
         .x_label_area_size(40)
         .y_label_area_size(60)
-        .build_cartesian_2d(f64::from(first)..f64::from(last), low..high)?;
-    chart.configure_mesh().x_desc("generation").y_desc("Elo").light_line_style(RGBColor(240, 240, 240)).draw()?;
+        .build_cartesian_2d(left..right, low..high)?;
+    chart
+        .configure_mesh()
+        .x_desc("generation")
+        .y_desc("Elo")
+        .x_label_formatter(&|generation| format!("{generation:.0}"))
+        .y_label_formatter(&|elo| format!("{elo:+.0}"))
+        .bold_line_style(RGBColor(235, 235, 235))
+        .light_line_style(TRANSPARENT)
+        .draw()?;
     for (name, elo) in ladder.anchors.iter().zip(&ladder.anchor_elo) {
-        let ends = [(f64::from(first), elo.value), (f64::from(last), elo.value)];
+        let ends = [(left, elo.value), (right, elo.value)];
         chart.draw_series(LineSeries::new(ends, RGBColor(150, 150, 150)))?;
-        let place = (f64::from(first) + 0.01 * f64::from(last - first), elo.value);
+        let place = (last + 0.02 * (last - first), elo.value);
         let style = ("sans-serif", 13).into_font().color(&RGBColor(90, 90, 90));
         chart.draw_series(std::iter::once(EmptyElement::at(place) + Text::new(name.clone(), (0, -15), style)))?;
     }
