@@ -138,7 +138,7 @@ impl<G: Game> Cycle<'_, G> {
         })?;
         self.state.stage = Stage::Generate;
         self.state.generation += 1;
-        self.save()
+        self.save_end()
     }
 }
 
