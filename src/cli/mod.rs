@@ -1,5 +1,6 @@
 //! The command line: one thin file for each verb, no logic.
 
+mod accuracy;
 mod bench;
 mod config;
 mod doctor;
@@ -65,6 +66,7 @@ enum Verb {
     Pit(pit::Pit),
     Play(play::Play),
     Ugi(ugi::Ugi),
+    Accuracy(accuracy::Accuracy),
     Perft(perft::Perft),
     /// List the games with their options
     #[command(after_help = "Example:\n  sparring games")]
@@ -95,6 +97,7 @@ pub fn main() -> ExitCode {
         Verb::Pit(verb) => verb.run(),
         Verb::Play(verb) => verb.run(),
         Verb::Ugi(verb) => verb.run(),
+        Verb::Accuracy(verb) => verb.run(),
         Verb::Perft(verb) => verb.run(),
         Verb::Games => perft::list_games(),
         Verb::Config(verb) => verb.run(),

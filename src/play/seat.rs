@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use crate::eval::{EvalError, Evaluator, Rollout};
-use crate::game::{Action, Game, legal_list};
+use crate::game::{Action, Game, Solver, legal_list};
 use crate::search::{Budget, RootNoise, SearchParams, Solo, Tree};
 use crate::util::rng::{Purpose, Stream};
 
@@ -124,6 +124,17 @@ impl<G: Game> Player<G> {
         Self { name: "random".to_owned(), seat: Seat::Mover(Arc::new(|| Box::new(RandomMover))) }
     }
 
+    /// Perfect play by the game's own solver; `None` for a game without one. Of moves that are equally good it draws one. A
+    /// position that the solver refuses loses the game, with the reason.
+    pub fn solver(game: &G) -> Option<Self> {
+        game.solver()?;
+        let game = game.clone();
+        let mover = move || -> Box<dyn Mover<G>> {
+            Box::new(SolverMover(game.solver().expect("a game has a solver always or never")))
+        };
+        Some(Self { name: "solver".to_owned(), seat: Seat::Mover(Arc::new(mover)) })
+    }
+
     /// Another program, named `name`.
     pub fn engine(name: String, engine: Engine) -> Self {
         Self { name, seat: Seat::Mover(Arc::new(move || Box::new(engine.mover()))) }
@@ -141,6 +152,15 @@ struct RandomMover;
 impl<G: Game> Mover<G> for RandomMover {
     fn choose(&mut self, game: &G, turn: &Turn<'_, G>, mut random: Stream) -> Result<Action, String> {
         Ok(game.random_action(turn.state, &mut random, &mut Vec::new()))
+    }
+}
+
+struct SolverMover<G: Game>(Box<dyn Solver<G>>);
+
+impl<G: Game> Mover<G> for SolverMover<G> {
+    fn choose(&mut self, _: &G, turn: &Turn<'_, G>, mut random: Stream) -> Result<Action, String> {
+        let best = self.0.best_moves(turn.state).map_err(|refusal| refusal.to_string())?;
+        Ok(best[random.below(best.len())])
     }
 }
 

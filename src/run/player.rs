@@ -10,6 +10,7 @@ use super::generate::View;
 use super::pointer::{Which, file_digest};
 use super::strict::{Reader, nearest, resolved_value};
 use crate::game::Game;
+use crate::games::solved_names;
 use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, InferenceFactory, OpenError};
 use crate::play::{Engine, Pace, Player, SearchSeat, Seat, Temperature};
 use crate::search::SearchParams;
@@ -31,6 +32,7 @@ pub struct PlayerSpec {
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Random,
+    Solver,
     Engine(Engine),
     Mcts { simulations: u32, c: f32 },
     Network { path: PathBuf, simulations: Option<u32>, search: SearchParams, temperature: f32, view: View },
@@ -95,6 +97,8 @@ pub enum PlayerError {
     Network { text: String, error: NetworkError },
     #[error("player {text:?}: {problem}")]
     Engine { text: String, problem: String },
+    #[error("player {text:?}: {game} has no solver; the games that have one are {}", solved_names().join(", "))]
+    NoSolver { text: String, game: &'static str },
     #[error("player {text:?}: {error}")]
     Mismatch { text: String, error: GameMismatch },
     #[error("player {text:?}: {error}")]
@@ -105,7 +109,7 @@ impl PlayerError {
     /// Whether another text would help: there is no such player, or it plays another game.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Text { .. } | Self::Mismatch { .. } | Self::Engine { .. } => true,
+            Self::Text { .. } | Self::Mismatch { .. } | Self::Engine { .. } | Self::NoSolver { .. } => true,
             Self::Network { error, .. } => error.is_usage(),
             Self::Open { .. } => false,
         }
@@ -161,7 +165,7 @@ fn parse_engine(text: &str) -> Result<Engine, String> {
 }
 
 impl PlayerSpec {
-    /// Reads `random`, `engine:COMMAND[@movetime=MS][@nodes=N]`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
+    /// Reads `random`, `solver`, `engine:COMMAND[@movetime=MS][@nodes=N]`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
     /// where `PATH` is a checkpoint or the folder of a run, and `KEY` any of a config's section `search`.
     ///
     /// # Errors
@@ -194,11 +198,11 @@ impl PlayerSpec {
         let meant = |name: &str, known: &[&str]| {
             nearest(name, known.iter().copied()).map_or_else(String::new, |near| format!("did you mean {near:?}? "))
         };
-        let kind = if name == "random" {
+        let kind = if name == "random" || name == "solver" {
             if let Some((option, _)) = options.first() {
-                return Err(unknown(option, "`random` takes none"));
+                return Err(unknown(option, &format!("`{name}` takes none")));
             }
-            Kind::Random
+            if name == "random" { Kind::Random } else { Kind::Solver }
         } else if let Some(simulations) = name.strip_prefix("mcts:") {
             let mut c = 1.0;
             for (option, value) in options {
@@ -235,10 +239,9 @@ impl PlayerSpec {
             }
             let search = search_with(&search_sets).map_err(fail)?;
             if !Path::new(name).exists() {
-                let known =
-                    "expected `random`, `mcts:SIMULATIONS`, `engine:COMMAND`, or the path of a checkpoint or run";
+                let known = "expected `random`, `solver`, `mcts:SIMULATIONS`, `engine:COMMAND`, or the path of a checkpoint or run";
                 let kind = name.split(':').next().unwrap_or_default();
-                let meant = meant(kind, &["random", "mcts"]);
+                let meant = meant(kind, &["random", "solver", "mcts"]);
                 return Err(fail(format!("there is no file or folder {name:?}; {meant}{known}")));
             }
             Kind::Network { path: name.into(), simulations, search, temperature, view }
@@ -264,6 +267,9 @@ impl PlayerSpec {
         let text = || self.text.clone();
         let (simulations, search, temperature, view) = match &self.kind {
             Kind::Random => return Ok(Player::random()),
+            Kind::Solver => {
+                return Player::solver(game).ok_or_else(|| PlayerError::NoSolver { text: text(), game: G::NAME });
+            }
             Kind::Mcts { simulations, c } => return Ok(Player::mcts(*simulations, *c)),
             Kind::Engine(engine) => {
                 engine.check().map_err(|problem| PlayerError::Engine { text: text(), problem })?;
@@ -297,7 +303,7 @@ mod tests {
     #[test]
     fn texts_are_read_and_faults_named() {
         let kind = |text| PlayerSpec::parse(text).unwrap().kind;
-        assert_eq!(kind("random"), Kind::Random);
+        assert_eq!((kind("random"), kind("solver")), (Kind::Random, Kind::Solver));
         assert_eq!(kind("mcts:50@c=0.5"), Kind::Mcts { simulations: 50, c: 0.5 });
         let engine = |words: &[&str], pace| {
             Kind::Engine(Engine { words: words.iter().map(|word| (*word).to_owned()).collect(), pace })
@@ -316,7 +322,9 @@ mod tests {
             ("mcts:0", "from 1"),
             ("mcts:5@d=1", "no option \"d\""),
             ("mcts:5@c=x", "allowed is 0 to 100"),
-            ("random@sims=3", "takes none"),
+            ("random@sims=3", "`random` takes none"),
+            ("solver@sims=3", "`solver` takes none"),
+            ("sovler", "did you mean \"solver\"?"),
             ("no/such/file", "no file or folder"),
             ("mcst:100", "did you mean \"mcts\"?"),
             (".@sim=3", "did you mean \"sims\"?"),
