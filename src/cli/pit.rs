@@ -22,7 +22,7 @@ use crate::util::stats::{Estimate, Sprt, Tally as _, Verdict};
 ///
 /// A PLAYER is a checkpoint file or the folder of a run, with any of these behind it: @sims=N, @policy (the network alone),
 /// @temperature=T, @view=averaged (each position judged through all symmetries), and keys of a config's section `search`
-/// such as @algorithm=puct or @fpu_reduction=0.2; `random`; `mcts:SIMULATIONS` (UCB1 with random rollouts, @c=1.0);
+/// such as @algorithm=puct or @fpu_reduction=0.2; `random`; `solver` (perfect play, in tictactoe and connect4); `mcts:SIMULATIONS` (UCB1 with random rollouts, @c=1.0);
 /// or `engine:COMMAND` (another program that speaks UGI, with @movetime=MS or @nodes=N).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \

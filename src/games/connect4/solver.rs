@@ -194,10 +194,14 @@ impl Perfect {
     }
 
     fn refusal(&self, state: &State) -> Refusal {
+        let discs = match state.all().count_ones() {
+            0 => "no discs".to_owned(),
+            1 => "1 disc".to_owned(),
+            discs => format!("{discs} discs"),
+        };
         Refusal(format!(
-            "a connect4 position with {} discs takes too long to solve: nothing is certain after {} positions, the limit; \
-             from {FROM_DISCS} discs on positions are solved",
-            state.all().count_ones(),
+            "a connect4 position with {discs} takes too long to solve: it is not certain after {} positions, the limit; ask \
+             from {FROM_DISCS} discs on",
             self.limit
         ))
     }
