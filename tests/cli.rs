@@ -10,8 +10,10 @@ use common::{Done, PROGRAM, Process, run, sparring, words};
 use serde_json::Value as Json;
 use sparring::games::NAMES;
 
-const VERBS: [&str; 12] =
-    ["train", "pit", "play", "replay", "ladder", "ugi", "perft", "games", "config", "inspect", "bench", "doctor"];
+const VERBS: [&str; 13] = [
+    "train", "pit", "play", "replay", "ladder", "ugi", "accuracy", "perft", "games", "config", "inspect", "bench",
+    "doctor",
+];
 
 fn run_words(text: &str) -> Done {
     run(words(text))

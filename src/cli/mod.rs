@@ -1,5 +1,6 @@
 //! The command line: one thin file for each verb, no logic.
 
+mod accuracy;
 mod bench;
 mod config;
 mod doctor;
@@ -70,6 +71,7 @@ enum Verb {
     Replay(replay::Replay),
     Ladder(ladder::LadderVerb),
     Ugi(ugi::Ugi),
+    Accuracy(accuracy::Accuracy),
     Perft(perft::Perft),
     /// List the games with their options
     #[command(after_help = "Example:\n  sparring games")]
@@ -102,6 +104,7 @@ pub fn main() -> ExitCode {
         Verb::Replay(verb) => verb.run(),
         Verb::Ladder(verb) => verb.run(),
         Verb::Ugi(verb) => verb.run(),
+        Verb::Accuracy(verb) => verb.run(),
         Verb::Perft(verb) => verb.run(),
         Verb::Games => perft::list_games(),
         Verb::Config(verb) => verb.run(),

@@ -21,7 +21,7 @@ use crate::util::stats::Sprt;
 ///
 /// A PLAYER is a checkpoint file or the folder of a run, with any of these behind it: @sims=N, @movetime=MS, @policy (the network
 /// alone), @temperature=T, @view=averaged (each position judged through all symmetries), and keys of a config's section
-/// `search` such as @algorithm=puct or @fpu_reduction=0.2; `random`; `mcts:SIMULATIONS` (UCB1 with random rollouts, @c=1.0,
+/// `search` such as @algorithm=puct or @fpu_reduction=0.2; `random`; `solver` (perfect play, in tictactoe and connect4); `mcts:SIMULATIONS` (UCB1 with random rollouts, @c=1.0,
 /// @movetime=MS); or `engine:COMMAND` (another program that speaks UGI, with @movetime=MS or @nodes=N).
 ///
 /// More than two players meet each other (with --gauntlet the first one meets the others), and are rated together.
@@ -168,6 +168,13 @@ impl Match<'_> {
                 (Openings::random(plies as usize, random), format!("{plies} random plies"), false)
             }
         };
+        // Better told now than as the reason for which every game is lost.
+        if self.specs.iter().any(PlayerSpec::is_solver)
+            && let Some(mut solver) = game.solver()
+            && let Err(refusal) = solver.solve(&openings.clone().get(game, 0).position(game))
+        {
+            return Err(usage(format!("solver: {refusal}; begin later, with --opening-plies or --openings")));
+        }
         let all = 2 * pairs * encounters.len();
         let threads = pit.threads.map_or_else(cores, |threads| threads as usize).min(all);
         // A clock must not run for other games of the thread.

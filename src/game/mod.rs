@@ -5,11 +5,13 @@ pub mod grid;
 pub mod laws;
 mod options;
 pub mod perft;
+mod solver;
 #[cfg(test)]
 pub(crate) mod toy;
 mod value;
 
 pub use options::{bad_value, option_values};
+pub use solver::{Refusal, Solved, SolvedMove, Solver};
 pub use value::{Outcome, Player, WdlAbs, WdlPov};
 
 use std::fmt::Debug;
@@ -259,6 +261,12 @@ pub trait Game: Clone + Debug + Send + Sync + 'static {
     fn draw(&self, state: &Self::State) -> String;
     /// What the players are called, first then second ("x" and "o", "white" and "black").
     fn player_names(&self) -> [&'static str; 2];
+
+    /// Perfect play, for games that can supply it: `sparring pit` and others then have the player `solver`, and
+    /// `sparring accuracy` measures against it. None unless overridden.
+    fn solver(&self) -> Option<Box<dyn Solver<Self>>> {
+        None
+    }
 }
 
 /// The legal moves of `state` in a new list.

@@ -1,8 +1,10 @@
 //! Connect four: 7 columns of 6 cells, discs fall to the lowest free one.
 
+pub mod solver;
+
 use crate::game::bits::{nth_one, ones};
 use crate::game::{
-    Action, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
+    Action, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, Solver, TextError, grid, option_values,
 };
 use crate::util::rng::Stream;
 
@@ -256,6 +258,10 @@ impl Game for ConnectFour {
 
     fn player_names(&self) -> [&'static str; 2] {
         ["x", "o"]
+    }
+
+    fn solver(&self) -> Option<Box<dyn Solver<Self>>> {
+        Some(Box::new(solver::Perfect::new()))
     }
 }
 

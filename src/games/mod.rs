@@ -63,6 +63,18 @@ pub fn dispatch<V: GameVisitor>(spec: &str, visitor: V) -> Result<V::Output, Gam
     dispatch_options(name, &options, visitor)
 }
 
+/// The names of the games that bring a solver.
+pub fn solved_names() -> Vec<&'static str> {
+    struct HasSolver;
+    impl GameVisitor for HasSolver {
+        type Output = bool;
+        fn visit<G: Game>(self, game: G) -> bool {
+            game.solver().is_some()
+        }
+    }
+    NAMES.iter().copied().filter(|name| dispatch_options(name, &[], HasSolver) == Ok(true)).collect()
+}
+
 /// Splits `NAME:OPTION=VALUE,...` into the name and the options, without looking at what they mean.
 ///
 /// # Errors

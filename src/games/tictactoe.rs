@@ -1,7 +1,11 @@
 //! Tic-tac-toe.
 
+mod solver;
+
 use crate::game::bits::{THREE_IN_LINE, nth_one, ones};
-use crate::game::{Action, End, EndReason, Game, PlaneShape, Player, PolicyShape, TextError, grid, option_values};
+use crate::game::{
+    Action, End, EndReason, Game, PlaneShape, Player, PolicyShape, Solver, TextError, grid, option_values,
+};
 use crate::util::rng::Stream;
 
 const ALL: u16 = 0o777;
@@ -182,6 +186,10 @@ impl Game for TicTacToe {
 
     fn player_names(&self) -> [&'static str; 2] {
         ["x", "o"]
+    }
+
+    fn solver(&self) -> Option<Box<dyn Solver<Self>>> {
+        Some(Box::new(solver::Perfect))
     }
 }
 

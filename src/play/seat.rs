@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::engine::Engine;
 use super::timed::{MctsMover, TimedMover};
 use crate::eval::{EvalError, Evaluator};
-use crate::game::{Action, Game, WdlAbs};
+use crate::game::{Action, Game, Solver, WdlAbs};
 use crate::search::{RootNoise, SearchParams};
 use crate::util::rng::Stream;
 
@@ -146,6 +146,17 @@ impl<G: Game> Player<G> {
         Self { name: "random".to_owned(), seat: Seat::Mover(Arc::new(|| Box::new(RandomMover))) }
     }
 
+    /// Perfect play by the game's own solver; `None` for a game without one. Of moves that are equally good it draws one. A
+    /// position that the solver refuses loses the game, with the reason.
+    pub fn solver(game: &G) -> Option<Self> {
+        game.solver()?;
+        let game = game.clone();
+        let mover = move || -> Box<dyn Mover<G>> {
+            Box::new(SolverMover(game.solver().expect("a game has a solver always or never")))
+        };
+        Some(Self { name: "solver".to_owned(), seat: Seat::Mover(Arc::new(mover)) })
+    }
+
     /// Another program, named `name`.
     pub fn engine(name: String, engine: Engine) -> Self {
         Self { name, seat: Seat::Mover(Arc::new(move || Box::new(engine.mover()))) }
@@ -166,9 +177,18 @@ impl<G: Game> Mover<G> for RandomMover {
     }
 }
 
+struct SolverMover<G: Game>(Box<dyn Solver<G>>);
+
+impl<G: Game> Mover<G> for SolverMover<G> {
+    fn choose(&mut self, _: &G, turn: &Turn<'_, G>, mut random: Stream) -> Result<Choice, String> {
+        let best = self.0.best_moves(turn.state).map_err(|refusal| refusal.to_string())?;
+        Ok(best[random.below(best.len())].into())
+    }
+}
+
 impl<G: Game> Seat<G> {
     /// The mover of a player that answers one position at a time; `None` for one that searches in batches.
-    pub(super) fn mover(&self) -> Option<Box<dyn Mover<G>>> {
+    pub fn mover(&self) -> Option<Box<dyn Mover<G>>> {
         match self {
             Seat::Search(SearchSeat { time: None, .. }) => None,
             Seat::Search(seat) => Some(Box::new(TimedMover::new(seat.clone()))),

@@ -10,6 +10,7 @@ use super::generate::View;
 use super::pointer::{Which, file_digest};
 use super::strict::{Reader, nearest, resolved_value};
 use crate::game::Game;
+use crate::games::solved_names;
 use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, InferenceFactory, OpenError};
 use crate::play::{Engine, Pace, Player, SearchSeat, Seat, Temperature};
 use crate::search::SearchParams;
@@ -31,6 +32,7 @@ pub struct PlayerSpec {
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Random,
+    Solver,
     Engine(Engine),
     Mcts {
         simulations: u32,
@@ -106,6 +108,8 @@ pub enum PlayerError {
     Network { text: String, error: NetworkError },
     #[error("player {text:?}: {problem}")]
     Engine { text: String, problem: String },
+    #[error("player {text:?}: {game} has no solver; the games that have one are {}", solved_names().join(", "))]
+    NoSolver { text: String, game: &'static str },
     #[error("player {text:?}: {error}")]
     Mismatch { text: String, error: GameMismatch },
     #[error("player {text:?}: {error}")]
@@ -116,7 +120,7 @@ impl PlayerError {
     /// Whether another text would help: there is no such player, or it plays another game.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Text { .. } | Self::Mismatch { .. } | Self::Engine { .. } => true,
+            Self::Text { .. } | Self::Mismatch { .. } | Self::Engine { .. } | Self::NoSolver { .. } => true,
             Self::Network { error, .. } => error.is_usage(),
             Self::Open { .. } => false,
         }
@@ -179,7 +183,7 @@ fn parse_engine(text: &str) -> Result<Engine, String> {
 }
 
 impl PlayerSpec {
-    /// Reads `random`, `engine:COMMAND[@movetime=MS][@nodes=N]`, `mcts:SIMULATIONS[@c=C][@movetime=MS]`, or `PATH[@sims=N][@movetime=MS][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
+    /// Reads `random`, `solver`, `engine:COMMAND[@movetime=MS][@nodes=N]`, `mcts:SIMULATIONS[@c=C][@movetime=MS]`, or `PATH[@sims=N][@movetime=MS][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
     /// where `PATH` is a checkpoint or the folder of a run, and `KEY` any of a config's section `search`.
     ///
     /// # Errors
@@ -213,11 +217,11 @@ impl PlayerSpec {
         let meant = |name: &str, known: &[&str]| {
             nearest(name, known.iter().copied()).map_or_else(String::new, |near| format!("did you mean {near:?}? "))
         };
-        let kind = if name == "random" {
+        let kind = if name == "random" || name == "solver" {
             if let Some((option, _)) = options.first() {
-                return Err(unknown(option, "`random` takes none"));
+                return Err(unknown(option, &format!("`{name}` takes none")));
             }
-            Kind::Random
+            if name == "random" { Kind::Random } else { Kind::Solver }
         } else if let Some(simulations) = name.strip_prefix("mcts:") {
             let (mut c, mut time) = (1.0, None);
             for (option, value) in options {
@@ -256,10 +260,9 @@ impl PlayerSpec {
             }
             let search = search_with(&search_sets).map_err(fail)?;
             if !Path::new(name).exists() {
-                let known =
-                    "expected `random`, `mcts:SIMULATIONS`, `engine:COMMAND`, or the path of a checkpoint or run";
+                let known = "expected `random`, `solver`, `mcts:SIMULATIONS`, `engine:COMMAND`, or the path of a checkpoint or run";
                 let kind = name.split(':').next().unwrap_or_default();
-                let meant = meant(kind, &["random", "mcts"]);
+                let meant = meant(kind, &["random", "solver", "mcts"]);
                 return Err(fail(format!("there is no file or folder {name:?}; {meant}{known}")));
             }
             Kind::Network { path: name.into(), simulations, time, search, temperature, view }
@@ -286,8 +289,13 @@ impl PlayerSpec {
             Kind::Engine(Engine { pace, .. }) if *pace == Pace::Own => {
                 *pace = time.map(Pace::Time).or(simulations.map(|n| Pace::Nodes(n.into()))).unwrap_or(Pace::Own);
             }
-            Kind::Network { .. } | Kind::Engine(_) | Kind::Random => {}
+            Kind::Network { .. } | Kind::Engine(_) | Kind::Random | Kind::Solver => {}
         }
+    }
+
+    /// Whether it plays perfectly, and only in positions that can be solved.
+    pub fn is_solver(&self) -> bool {
+        self.kind == Kind::Solver
     }
 
     /// Whether a clock ends its moves, so that they may differ from time to time.
@@ -295,7 +303,7 @@ impl PlayerSpec {
         match &self.kind {
             Kind::Network { time, .. } | Kind::Mcts { time, .. } => time.is_some(),
             Kind::Engine(_) => true,
-            Kind::Random => false,
+            Kind::Random | Kind::Solver => false,
         }
     }
 
@@ -317,6 +325,9 @@ impl PlayerSpec {
         let text = || self.text.clone();
         let (simulations, time, search, temperature, view) = match &self.kind {
             Kind::Random => return Ok(Player::random()),
+            Kind::Solver => {
+                return Player::solver(game).ok_or_else(|| PlayerError::NoSolver { text: text(), game: G::NAME });
+            }
             Kind::Mcts { simulations, time, c } => {
                 let seat = Seat::Mcts { simulations: *simulations, time: *time, c: *c };
                 return Ok(Player { name: text(), seat });
@@ -355,7 +366,7 @@ mod tests {
     #[test]
     fn texts_are_read_and_faults_named() {
         let kind = |text| PlayerSpec::parse(text).unwrap().kind;
-        assert_eq!(kind("random"), Kind::Random);
+        assert_eq!((kind("random"), kind("solver")), (Kind::Random, Kind::Solver));
         assert_eq!(kind("mcts:50@c=0.5"), Kind::Mcts { simulations: 50, time: None, c: 0.5 });
         let time = Some(Duration::from_millis(7));
         assert_eq!(kind("mcts:50@movetime=7"), Kind::Mcts { simulations: 50, time, c: 1.0 });
@@ -378,7 +389,9 @@ mod tests {
             ("mcts:0", "from 1"),
             ("mcts:5@d=1", "no option \"d\""),
             ("mcts:5@c=x", "allowed is 0 to 100"),
-            ("random@sims=3", "takes none"),
+            ("random@sims=3", "`random` takes none"),
+            ("solver@sims=3", "`solver` takes none"),
+            ("sovler", "did you mean \"solver\"?"),
             ("no/such/file", "no file or folder"),
             ("mcst:100", "did you mean \"mcts\"?"),
             (".@sim=3", "did you mean \"sims\"?"),
