@@ -10,7 +10,8 @@ use common::{Done, PROGRAM, Process, run, sparring, words};
 use serde_json::Value as Json;
 use sparring::games::NAMES;
 
-const VERBS: [&str; 10] = ["train", "pit", "play", "ugi", "perft", "games", "config", "inspect", "bench", "doctor"];
+const VERBS: [&str; 11] =
+    ["analyze", "train", "pit", "play", "ugi", "perft", "games", "config", "inspect", "bench", "doctor"];
 
 fn run_words(text: &str) -> Done {
     run(words(text))

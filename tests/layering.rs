@@ -19,12 +19,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("play", &["search", "eval", "data", "game", "util"]),
     ("train", &["net", "data", "game", "util"]),
     ("run", &["train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
-    ("ugi", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
+    ("analyze", &["run", "play", "search", "eval", "game", "util"]),
+    ("ugi", &["analyze", "run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     ("human", &["ugi", "run", "play", "game", "util"]),
     ("bench", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     (
         "cli",
-        &["human", "bench", "ugi", "run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"],
+        &[
+            "human", "bench", "ugi", "analyze", "run", "train", "play", "net", "data", "search", "eval", "games",
+            "game", "util",
+        ],
     ),
 ];
 
@@ -54,7 +58,8 @@ const CRATES: &[(&str, Place)] = &[
     ("thiserror", Anywhere),
     ("clap", In(&["cli/"])),
     ("fs4", In(&["util/"])),
-    ("indicatif", In(&["run/", "cli/"])),
+    ("console", In(&["cli/"])),
+    ("indicatif", In(&["run/", "analyze/", "cli/"])),
     ("jsonc-parser", In(&["run/", "cli/"])),
     ("openvino", In(&["net/", "cli/doctor.rs"])),
     ("openvino-sys", In(&["net/", "cli/doctor.rs"])),

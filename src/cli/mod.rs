@@ -1,5 +1,6 @@
 //! The command line: one thin file for each verb, no logic.
 
+mod analyze;
 mod bench;
 mod config;
 mod doctor;
@@ -64,6 +65,7 @@ enum Verb {
     Train(train::Train),
     Pit(pit::Pit),
     Play(play::Play),
+    Analyze(analyze::Analyze),
     Ugi(ugi::Ugi),
     Perft(perft::Perft),
     /// List the games with their options
@@ -94,6 +96,7 @@ pub fn main() -> ExitCode {
         Verb::Train(verb) => verb.run(),
         Verb::Pit(verb) => verb.run(),
         Verb::Play(verb) => verb.run(),
+        Verb::Analyze(verb) => verb.run(),
         Verb::Ugi(verb) => verb.run(),
         Verb::Perft(verb) => verb.run(),
         Verb::Games => perft::list_games(),

@@ -4,6 +4,7 @@ mod accounting;
 mod against_reference;
 mod golden;
 mod noise;
+mod proof;
 mod reference;
 mod solving;
 mod spread;
