@@ -10,9 +10,9 @@ use common::{Done, PROGRAM, Process, run, sparring, words};
 use serde_json::Value as Json;
 use sparring::games::NAMES;
 
-const VERBS: [&str; 13] = [
-    "train", "pit", "play", "replay", "ladder", "ugi", "accuracy", "perft", "games", "config", "inspect", "bench",
-    "doctor",
+const VERBS: [&str; 14] = [
+    "analyze", "train", "pit", "play", "replay", "ladder", "ugi", "accuracy", "perft", "games", "config", "inspect",
+    "bench", "doctor",
 ];
 
 fn run_words(text: &str) -> Done {

@@ -1,7 +1,7 @@
 //! Holds the layers of the crate: reads the sources and compares what they import with two tables.
 //!
 //! The check is textual: comments are left out, then every path that starts with `crate::MODULE` or with
-//! the name of a dependency counts. Test code (`tests.rs`, `*_tests.rs`, and what follows the first `#[cfg(test)]`
+//! the name of a dependency counts. Test code (`tests.rs`, `*_tests.rs`, folders `tests`, and what follows the first `#[cfg(test)]`
 //! of a file) may use real games besides. `super::` must not lead out of a module.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,14 +20,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("train", &["net", "data", "game", "util"]),
     ("run", &["train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     ("arena", &["run", "play", "net", "data", "games", "game", "util"]),
-    ("ugi", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
+    ("analyze", &["run", "play", "search", "eval", "game", "util"]),
+    ("ugi", &["analyze", "run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     ("human", &["ugi", "run", "play", "game", "util"]),
     ("bench", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     (
         "cli",
         &[
-            "human", "bench", "ugi", "arena", "run", "train", "play", "net", "data", "search", "eval", "games", "game",
-            "util",
+            "human", "bench", "ugi", "analyze", "arena", "run", "train", "play", "net", "data", "search", "eval",
+            "games", "game", "util",
         ],
     ),
 ];
@@ -58,7 +59,8 @@ const CRATES: &[(&str, Place)] = &[
     ("thiserror", Anywhere),
     ("clap", In(&["cli/"])),
     ("fs4", In(&["util/"])),
-    ("indicatif", In(&["run/", "cli/"])),
+    ("console", In(&["cli/"])),
+    ("indicatif", In(&["run/", "analyze/", "cli/"])),
     ("jsonc-parser", In(&["run/", "cli/"])),
     ("openvino", In(&["net/", "cli/doctor.rs"])),
     ("openvino-sys", In(&["net/", "cli/doctor.rs"])),
@@ -99,7 +101,7 @@ impl Source {
 
     /// The code of the program and that of its tests.
     fn parts(&self) -> (&str, &str) {
-        if self.path.ends_with("tests.rs") {
+        if self.path.ends_with("tests.rs") || self.path.contains("/tests/") {
             return ("", &self.code);
         }
         self.code.split_at(self.code.find("#[cfg(test)]").unwrap_or(self.code.len()))

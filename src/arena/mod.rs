@@ -1,10 +1,9 @@
-//! Matches as users see them: openings from files, games kept in a file, reports, and a run's ladder.
+//! Matches as users see them: games kept in a file, reports, and a run's ladder.
 
 mod chart;
 mod games_file;
 mod hold;
 mod ladder;
-mod openings;
 mod replay;
 mod report;
 
@@ -12,6 +11,5 @@ pub use chart::{LadderChart, chart};
 pub use games_file::{GamesFile, GamesFileError, Header};
 pub use hold::{Held, hold};
 pub use ladder::{Climb, Ladder, LadderError, LadderFiles, LadderParams, Rung};
-pub use openings::{OpeningsError, parse_line, read_openings};
 pub use replay::{Shown, ShownError, game_of, read_games};
 pub use report::Summary;

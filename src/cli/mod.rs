@@ -1,6 +1,7 @@
 //! The command line: one thin file for each verb, no logic.
 
 mod accuracy;
+mod analyze;
 mod bench;
 mod config;
 mod doctor;
@@ -70,6 +71,7 @@ enum Verb {
     Play(play::Play),
     Replay(replay::Replay),
     Ladder(ladder::LadderVerb),
+    Analyze(analyze::Analyze),
     Ugi(ugi::Ugi),
     Accuracy(accuracy::Accuracy),
     Perft(perft::Perft),
@@ -103,6 +105,7 @@ pub fn main() -> ExitCode {
         Verb::Play(verb) => verb.run(),
         Verb::Replay(verb) => verb.run(),
         Verb::Ladder(verb) => verb.run(),
+        Verb::Analyze(verb) => verb.run(),
         Verb::Ugi(verb) => verb.run(),
         Verb::Accuracy(verb) => verb.run(),
         Verb::Perft(verb) => verb.run(),

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use super::live::Live;
 use super::{Failure, Outcome, print, usage_of};
-use crate::arena::{GamesFile, Header, Summary, hold, read_openings};
-use crate::game::{Game, full_name};
+use crate::arena::{GamesFile, Header, Summary, hold};
+use crate::game::{Game, Place, full_name};
 use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
 use crate::play::{Finished, MatchParams, Opening, Openings, PoolParams, gauntlet, round_robin};
 use crate::run::config::opening_plies;
 use crate::run::player::PlayerSpec;
+use crate::run::positions::read_places;
 use crate::run::stop::{Signals, StopFlag};
 use crate::util::machine::cores;
 use crate::util::rng::{Purpose, Stream};
@@ -152,7 +153,9 @@ impl Match<'_> {
         let pairs = pit.games() / 2;
         let (openings, told, repeated) = match &pit.openings {
             Some(file) => {
-                let list = read_openings(game, file).map_err(|error| usage(error.to_string()))?;
+                let places = read_places(game, file).map_err(usage)?;
+                let opening = |place: Place<G>| Opening { start: place.start, moves: place.moves };
+                let list: Vec<Opening<G>> = places.into_iter().map(opening).collect();
                 let text = |opening: &Opening<G>| {
                     let moves: Vec<String> = opening.moves.iter().map(|&action| game.action_text(action)).collect();
                     format!("{} {}\n", game.state_text(&opening.start), moves.join(" "))

@@ -5,12 +5,14 @@ pub mod grid;
 pub mod laws;
 mod options;
 pub mod perft;
+mod place;
 mod solver;
 #[cfg(test)]
 pub(crate) mod toy;
 mod value;
 
 pub use options::{bad_value, option_values};
+pub use place::{MoveError, Place, parse_places, replay};
 pub use solver::{Refusal, Solved, SolvedMove, Solver};
 pub use value::{Outcome, Player, WdlAbs, WdlPov};
 

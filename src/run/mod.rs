@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod observer;
 pub mod player;
 pub mod pointer;
+pub mod positions;
 pub mod rating;
 mod report;
 pub mod sample;

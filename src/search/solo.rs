@@ -1,4 +1,5 @@
-//! The search of one position: gather a few leaves, evaluate them, apply, until the search is over.
+//! The search of one position, or of several that share batches: gather a few leaves of each tree, evaluate them all,
+//! apply, until the searches are over.
 
 use super::tree::{Gathered, Ticket, Tree};
 use crate::eval::{EvalError, Evaluations, Evaluator, Leaves};
@@ -9,7 +10,8 @@ use crate::game::Game;
 pub struct Solo<G: Game> {
     leaves: Leaves<G>,
     answers: Evaluations,
-    tickets: Vec<Ticket>,
+    /// The tree of each leaf, by its place, in the order of the leaves.
+    tickets: Vec<(usize, Ticket)>,
 }
 
 impl<G: Game> Default for Solo<G> {
@@ -43,33 +45,62 @@ impl<G: Game> Solo<G> {
         width: impl Fn(&Tree<G>) -> usize,
         mut go_on: impl FnMut(&Tree<G>) -> bool,
     ) -> Result<(), EvalError> {
-        while !tree.finished() {
+        self.search_all(std::slice::from_mut(tree), game, evaluator, width, |trees| go_on(&trees[0]))
+    }
+
+    /// Searches until all `trees` are finished or `go_on` says no; the leaves of a round, of each tree as many as it
+    /// would have alone, are evaluated in one batch. A tree finds what it would find alone, where an evaluation depends
+    /// on its position only.
+    ///
+    /// # Errors
+    /// When the evaluator fails. The trees that had leaves in flight have forgotten what they knew then.
+    pub fn search_all(
+        &mut self,
+        trees: &mut [Tree<G>],
+        game: &G,
+        evaluator: &mut dyn Evaluator<G>,
+        width: impl Fn(&Tree<G>) -> usize,
+        mut go_on: impl FnMut(&[Tree<G>]) -> bool,
+    ) -> Result<(), EvalError> {
+        while trees.iter().any(|tree| !tree.finished()) {
             self.leaves.clear();
-            let width = width(tree);
-            // Ends of games and proven positions need no evaluation, but a round of them alone must end too.
-            for _ in 0..2 * width.max(1) {
-                match tree.gather(game, &mut self.leaves) {
-                    Gathered::Leaf(ticket) => self.tickets.push(ticket),
-                    Gathered::Known => {}
-                    Gathered::Collision | Gathered::Full => break,
-                }
-                if tree.finished() || self.tickets.len() >= width {
-                    break;
-                }
+            for (place, tree) in trees.iter_mut().enumerate().filter(|(_, tree)| !tree.finished()) {
+                self.gather(place, tree, game, &width);
             }
             if !self.tickets.is_empty() {
                 if let Err(error) = evaluator.evaluate(game, &self.leaves, &mut self.answers) {
-                    self.tickets.drain(..).for_each(|ticket| tree.abandon(ticket));
+                    self.tickets.drain(..).for_each(|(place, ticket)| trees[place].abandon(ticket));
                     return Err(error);
                 }
-                for (row, ticket) in self.tickets.drain(..).enumerate() {
-                    tree.apply(ticket, self.answers.values[row], &self.answers.priors[self.leaves.span(row)]);
+                for (row, (place, ticket)) in self.tickets.drain(..).enumerate() {
+                    let priors = &self.answers.priors[self.leaves.span(row)];
+                    trees[place].apply(ticket, self.answers.values[row], priors);
                 }
             }
-            if !go_on(tree) {
+            if !go_on(trees) {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// A round's leaves of the tree at `place`.
+    fn gather(&mut self, place: usize, tree: &mut Tree<G>, game: &G, width: impl Fn(&Tree<G>) -> usize) {
+        let width = width(tree);
+        let mut found = 0;
+        // Ends of games and proven positions need no evaluation, but a round of them alone must end too.
+        for _ in 0..2 * width.max(1) {
+            match tree.gather(game, &mut self.leaves) {
+                Gathered::Leaf(ticket) => {
+                    self.tickets.push((place, ticket));
+                    found += 1;
+                }
+                Gathered::Known => {}
+                Gathered::Collision | Gathered::Full => break,
+            }
+            if tree.finished() || found >= width {
+                break;
+            }
+        }
     }
 }

@@ -1,9 +1,8 @@
 //! What a finished search says: the one view that move choice, records, analysis and the engine protocol read.
 
-use super::node::Node;
 use super::params::Rule;
 use super::select;
-use super::tree::{EdgeView, Tree};
+use super::tree::Tree;
 use crate::game::{Action, Game, Outcome, Player, WdlAbs};
 use crate::util::rng::Stream;
 
@@ -72,7 +71,7 @@ impl SearchSummary {
 }
 
 /// How good a result is for `player`: 2 win, 1 draw, 0 loss.
-fn rank(outcome: Outcome, player: Player) -> u8 {
+pub(super) fn rank(outcome: Outcome, player: Player) -> u8 {
     match outcome {
         Outcome::Win(winner) if winner == player => 2,
         Outcome::Draw => 1,
@@ -110,30 +109,6 @@ impl<G: Game> Tree<G> {
             None => self.searched_policy(&mut moves, mover),
         };
         Some(SearchSummary { mover, value: root.value(), proven, simulations: self.simulations(), moves, best })
-    }
-
-    /// The moves that the search expects, from the root on, at most `most`.
-    pub fn principal_line(&self, most: usize) -> Vec<Action> {
-        let mut line = Vec::new();
-        let Some(summary) = self.summary() else { return line };
-        let first = summary.moves[summary.best].action;
-        let mut at = self.node(0).and_then(|root| self.edges_of(root).find(|edge| edge.action == first));
-        while let Some(edge) = at.filter(|_| line.len() < most) {
-            line.push(edge.action);
-            at = edge.child.and_then(|child| self.node(child)).and_then(|node| self.expected_edge(node));
-        }
-        line
-    }
-
-    /// The most visited move that keeps the node's result where that is proven, and is not proven lost elsewhere.
-    fn expected_edge(&self, node: &Node) -> Option<EdgeView> {
-        let lost = Outcome::Win(self.mover(node).other());
-        let sound = |edge: &EdgeView| {
-            let known = edge.child.and_then(|child| self.node(child)).and_then(|child| child.outcome);
-            if node.outcome.is_some() { known == node.outcome } else { known != Some(lost) }
-        };
-        let visited: Vec<EdgeView> = self.edges_of(node).filter(|edge| edge.visits > 0).collect();
-        (!visited.is_empty()).then(|| visited[first_max(visited.len(), |i| (sound(&visited[i]), visited[i].visits))])
     }
 
     /// Policy and best move of a root that is not proven.

@@ -127,6 +127,10 @@ pub struct Tree<G: Game> {
     root_ready: bool,
     budget: Budget,
     started: u32,
+    /// Plies of all descents of this search together.
+    plies: u64,
+    /// Plies of the longest path of the tree.
+    deepest: u32,
     full: bool,
     random: Stream,
 }
@@ -165,6 +169,8 @@ impl<G: Game> Tree<G> {
             root_ready: false,
             budget: Budget::plain(0),
             started: 0,
+            plies: 0,
+            deepest: 0,
             full: false,
             random: Stream::test(0),
         }
@@ -204,6 +210,8 @@ impl<G: Game> Tree<G> {
         self.paths.clear();
         self.root_ready = false;
         self.started = 0;
+        self.plies = 0;
+        self.deepest = 0;
         self.full = false;
     }
 
@@ -222,6 +230,7 @@ impl<G: Game> Tree<G> {
         self.budget = budget;
         self.random = random;
         self.started = 0;
+        self.plies = 0;
         self.full = false;
         self.root_ready = false;
         if self.nodes.first().is_some_and(|root| !root.pending) {
@@ -392,6 +401,9 @@ impl<G: Game> Tree<G> {
                 self.root.halving.take_turn();
             }
             self.started += 1;
+            let length = self.paths.len() - start;
+            self.plies += length as u64;
+            self.deepest = self.deepest.max(length as u32);
         }
     }
 
@@ -498,6 +510,7 @@ impl<G: Game> Tree<G> {
         }
         self.root_ready = false;
         self.started = 0;
+        self.plies = 0;
         self.full = false;
     }
 
@@ -509,7 +522,14 @@ impl<G: Game> Tree<G> {
         sources.clear();
         sources.push(new_root);
         let mut next = 0;
+        // Breadth first, a level is what the level before has added.
+        let mut level_end = 1;
+        self.deepest = 0;
         while let Some(&source) = sources.get(next) {
+            if next == level_end {
+                level_end = sources.len();
+                self.deepest += 1;
+            }
             next += 1;
             let mut node = self.nodes[source as usize];
             let span = node.edges();

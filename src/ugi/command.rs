@@ -128,14 +128,10 @@ fn go(words: &[&str]) -> Result<Command, String> {
             "p2time" => clock.left[1] = Some(milliseconds(word, value()?)?),
             "p1inc" => clock.increment[0] = milliseconds(word, value()?)?,
             "p2inc" => clock.increment[1] = milliseconds(word, value()?)?,
-            "depth" => {
-                return Err(
-                    "go: depth is not supported, the search is not one by depth; use nodes or movetime".to_owned()
-                );
-            }
+            "depth" => limits.depth = Some(depth(value()?)?),
             _ => {
                 return Err(format!(
-                    "go: unknown word {}; known are nodes, movetime, p1time, p2time, p1inc, p2inc, infinite, perft",
+                    "go: unknown word {}; known are nodes, movetime, p1time, p2time, p1inc, p2inc, depth, infinite, perft",
                     quoted(word)
                 ));
             }
@@ -150,6 +146,10 @@ fn go(words: &[&str]) -> Result<Command, String> {
 fn nodes(text: &str) -> Result<u64, String> {
     let number = text.parse().ok().filter(|&nodes| nodes >= 1);
     number.ok_or_else(|| format!("go nodes: {} is not a whole number from 1", quoted(text)))
+}
+
+fn depth(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("go depth: {} is not a whole number of plies", quoted(text)))
 }
 
 /// A time in milliseconds. Runners write negative ones when a clock has run out; that is no time.
@@ -200,6 +200,7 @@ mod tests {
             go("go nodes 12 movetime 0"),
             Limits { nodes: Some(12), movetime: Some(ms(0)), ..Limits::default() }
         );
+        assert_eq!(go("go depth 3"), Limits { depth: Some(3), ..Limits::default() });
         let clock = Clock { left: [Some(ms(60_000)), Some(ms(0))], increment: [ms(0), ms(100)] };
         assert_eq!(
             go("go p1time 60000 p2time -3 p1inc 0 p2inc 100"),
@@ -214,7 +215,7 @@ mod tests {
             "go nodes 99999999999999999999999",
             "go movetime 1.5",
             "go infinite infinite",
-            "go depth 3",
+            "go depth x",
             "go perft",
             "go perft 101",
             "go perft -1",

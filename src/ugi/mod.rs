@@ -3,7 +3,7 @@
 //! UGI is UCI for any game; the public specification and a match runner are those of CuteGames
 //! (<https://github.com/kz04px/cutegames>). Spoken here: `ugi`, `isready`, `setoption name N [value V]`,
 //! `uginewgame`, `position startpos|fen F [moves M...]`, `go` with `nodes N`, `movetime MS`,
-//! `p1time MS p2time MS [p1inc MS] [p2inc MS]` or `infinite`, `stop`, `query gameover|p1turn|result`, `quit`; and
+//! `p1time MS p2time MS [p1inc MS] [p2inc MS]`, `depth N` or `infinite`, `stop`, `query gameover|p1turn|result`, `quit`; and
 //! `go perft N`, which prints `MOVE: COUNT` for each legal move in notation order, then
 //! `Nodes searched: TOTAL`.
 //!
@@ -16,6 +16,7 @@
 //! waits for it to finish, or ends it when it is `infinite`; so a script may be piped in. `quit` and the end
 //! of the input end the search, which still answers.
 
+mod clock;
 mod command;
 mod perft;
 mod random;
@@ -27,7 +28,7 @@ mod tests;
 
 pub use random::RandomThinker;
 pub use serve::serve;
-pub use thinker::SeatThinker;
+pub use thinker::{NetworkLoader, SeatThinker};
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -65,6 +66,9 @@ pub struct Limits {
     pub movetime: Option<Duration>,
     /// The clocks.
     pub clock: Option<Clock>,
+    /// Simulations are to be longer than so many plies on average. It does not replace a limit: without another one the
+    /// thinker's own holds too.
+    pub depth: Option<u32>,
     /// Think until stopped.
     pub infinite: bool,
 }
@@ -74,10 +78,16 @@ pub struct Limits {
 pub struct Info {
     /// Time spent so far.
     pub time: Option<Duration>,
+    /// Mean length of the simulations, in plies.
+    pub depth: Option<u32>,
+    /// Length of the longest path looked at, in plies.
+    pub seldepth: Option<u32>,
     /// Simulations so far.
     pub nodes: Option<u64>,
     /// The position's value as the player to move sees it.
     pub value: Option<WdlPov>,
+    /// Plies until the player to move has won, negative until it has lost, where that is proven.
+    pub mate: Option<i64>,
     /// The moves expected, the best one first.
     pub line: Vec<Action>,
     /// Anything else, one line, written at the end.
@@ -164,6 +174,15 @@ pub trait Thinker<G: Game>: Send {
 
     /// What comes next has nothing to do with what was: forget trees.
     fn new_game(&mut self);
+
+    /// Gets ready for searches, so that the first one need not: opens networks, takes memory. Called when `isready` asks and
+    /// nothing is searched; called again it has nothing to do.
+    ///
+    /// # Errors
+    /// When that fails; a search will say so too.
+    fn prepare(&mut self, _game: &G) -> Result<(), String> {
+        Ok(())
+    }
 
     /// The options, always the same ones.
     fn options(&self) -> Vec<UgiOption>;

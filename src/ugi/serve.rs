@@ -9,7 +9,7 @@ use std::thread::{Scope, ScopedJoinHandle, scope};
 use std::time::Duration;
 
 use crate::game::grid::quoted;
-use crate::game::{Action, Game, Outcome, Player, legal_list};
+use crate::game::{Action, Game, Outcome, Player, legal_list, replay};
 
 use super::command::{self, Command, Query};
 use super::{Info, Limits, OptionKind, Position, Thinker, UgiError, UgiOption, perft};
@@ -142,6 +142,14 @@ impl<'scope, G: Game, W: Write + Send> Session<'scope, '_, G, W> {
                 Ok(())
             }
             Command::IsReady => {
+                // While a search runs there is nothing to prepare, and the answer must not wait.
+                let (game, thinker) = (self.game, self.thinker.as_mut());
+                if let Some(thinker) = thinker.filter(|_| self.running.is_none()) {
+                    let prepared = catch_unwind(AssertUnwindSafe(|| thinker.prepare(game)));
+                    if let Err(why) = prepared.unwrap_or_else(|panic| Err(panic_text(&*panic).to_owned())) {
+                        self.output.refuse(&format!("the engine cannot get ready: {why}"));
+                    }
+                }
                 self.output.say("readyok");
                 Ok(())
             }
@@ -203,24 +211,7 @@ impl<'scope, G: Game, W: Write + Send> Session<'scope, '_, G, W> {
             None => self.game.startpos(),
             Some(fen) => self.game.parse_state(fen).map_err(|error| error.to_string())?,
         };
-        let mut state = start.clone();
-        let mut actions = Vec::with_capacity(moves.len());
-        let mut legal = Vec::new();
-        for (index, text) in moves.iter().enumerate() {
-            let number = index + 1;
-            let action = self.game.parse_action(text).map_err(|error| format!("move number {number}: {error}"))?;
-            if self.game.end(&state).is_some() {
-                return Err(format!("move number {number}, {}: the game is over before it", quoted(text)));
-            }
-            legal.clear();
-            self.game.legal(&state, &mut legal);
-            if !legal.contains(&action) {
-                let position = self.game.state_text(&state);
-                return Err(format!("move number {number}, {}: it is not legal in {position}", quoted(text)));
-            }
-            self.game.play(&mut state, action);
-            actions.push(action);
-        }
+        let (state, actions) = replay(self.game, &start, moves).map_err(|error| error.to_string())?;
         (self.start, self.state, self.moves) = (start, state, actions);
         Ok(())
     }
@@ -347,6 +338,12 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 /// The line that tells an [`Info`].
 fn info_line<G: Game>(game: &G, info: &Info) -> String {
     let mut line = "info".to_owned();
+    if let Some(depth) = info.depth {
+        line.push_str(&format!(" depth {depth}"));
+    }
+    if let Some(depth) = info.seldepth {
+        line.push_str(&format!(" seldepth {depth}"));
+    }
     if let Some(time) = info.time {
         line.push_str(&format!(" time {}", time.as_millis()));
     }
@@ -360,8 +357,11 @@ fn info_line<G: Game>(game: &G, info: &Info) -> String {
         // The scale of "centipawns" is that of Leela Chess Zero: 90 tan(1.5637541897 Q).
         let utility = f64::from(value.utility(0.0)).clamp(-1.0, 1.0);
         let [win, draw, loss] = [value.win, value.draw, value.loss].map(|share| (1000.0 * share).round());
-        let score = 90.0 * (1.563_754_189_7 * utility).tan();
-        line.push_str(&format!(" score cp {score:.0} wdl {win} {draw} {loss}"));
+        let score = match info.mate {
+            Some(plies) => format!("mate {plies}"),
+            None => format!("cp {:.0}", 90.0 * (1.563_754_189_7 * utility).tan()),
+        };
+        line.push_str(&format!(" score {score} wdl {win} {draw} {loss}"));
     }
     if !info.line.is_empty() {
         line.push_str(" pv");

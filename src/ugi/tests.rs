@@ -53,6 +53,7 @@ impl Thinker<TicTacToe> for Puppet {
                     value: Some(WdlPov { win: 0.625, draw: 0.25, loss: 0.125 }),
                     line: legal[..2].to_vec(),
                     text: Some("two\nlines".to_owned()),
+                    ..Info::default()
                 });
                 while !stop.load(Ordering::Relaxed) {
                     std::thread::sleep(nap);
@@ -305,9 +306,9 @@ fn what_cannot_be_done_is_one_line_and_changes_nothing() {
     talk.send("position startpos moves a1");
     for (bad, part) in [
         ("xyzzy", "unknown command \"xyzzy\""),
-        ("position startpos moves a1 a1", "move number 2, \"a1\""),
+        ("position startpos moves a1 a1", "move number 2: \"a1\" is not legal"),
         ("position startpos moves a1 d4", "move number 2"),
-        ("position startpos moves a1 a2 b1 b2 c1 c2", "move number 6, \"c2\": the game is over"),
+        ("position startpos moves a1 a2 b1 b2 c1 c2", "move number 6: the game is over before \"c2\""),
         ("position fen 3/3 x", "3 rows"),
         ("position fen", "expected"),
         ("position somewhere", "expected"),

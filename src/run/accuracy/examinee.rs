@@ -4,13 +4,13 @@ use super::AccuracyError;
 use crate::eval::Evaluator;
 use crate::game::Game;
 use crate::play::{Choice, Mover, Player, SearchSeat, Seat, Turn};
-use crate::search::{Budget, Many, Tree};
+use crate::search::{Budget, Solo, Tree};
 use crate::util::rng::{Purpose, Stream};
 
 /// A player at work.
 pub(super) enum Examinee<'a, G: Game> {
     /// Searches many positions together.
-    Search { seat: &'a SearchSeat<G>, evaluator: Box<dyn Evaluator<G>>, many: Many<G> },
+    Search { seat: &'a SearchSeat<G>, evaluator: Box<dyn Evaluator<G>>, solo: Solo<G> },
     /// Answers one position after the other.
     Mover(Box<dyn Mover<G>>),
 }
@@ -21,7 +21,7 @@ impl<'a, G: Game> Examinee<'a, G> {
         Ok(match (player.seat.mover(), &player.seat) {
             (Some(mover), _) => Self::Mover(mover),
             (None, Seat::Search(seat)) => {
-                Self::Search { seat, evaluator: seat.evaluators.worker()?, many: Many::default() }
+                Self::Search { seat, evaluator: seat.evaluators.worker()?, solo: Solo::default() }
             }
             (None, _) => unreachable!("who has no mover searches in batches"),
         })
@@ -36,14 +36,15 @@ impl<'a, G: Game> Examinee<'a, G> {
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Vec<Choice>>, AccuracyError> {
         let stream = |index: usize| Stream::keyed(seed, Purpose::Match, &[index as u64]);
-        if let Self::Search { seat, evaluator, many } = self {
+        if let Self::Search { seat, evaluator, solo } = self {
             let mut trees = Vec::with_capacity(questions.len());
             for &(index, state) in questions {
                 let mut tree = Tree::new(seat.search.clone(), state.clone());
                 tree.begin(Budget::plain(seat.simulations), stream(index));
                 trees.push(tree);
             }
-            many.search(&mut trees, game, evaluator.as_mut(), || !stop())?;
+            // One leaf of each tree at a time: what a search finds is what it would find alone in a match.
+            solo.search_all(&mut trees, game, evaluator.as_mut(), |_| 1, |_| !stop())?;
             if trees.iter().any(|tree| !tree.finished()) {
                 return Ok(None);
             }

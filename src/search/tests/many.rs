@@ -23,7 +23,7 @@ fn company_changes_nothing() {
         for simulations in [0, 1, 150] {
             let budget = Budget::plain(simulations);
             let mut together = trees(&states, &params, budget);
-            Many::default().search(&mut together, &game, &mut HashEval::new(3), || true).unwrap();
+            Solo::default().search_all(&mut together, &game, &mut HashEval::new(3), |_| 1, |_| true).unwrap();
             for (state, tree) in states.iter().zip(&together) {
                 let alone = searched(&game, state, &params, budget, &mut HashEval::new(3));
                 assert!(tree.finished());
@@ -39,12 +39,12 @@ fn a_search_can_be_left_and_goes_on() {
     let states = positions(&game, &mut Stream::test(6), 5, 6);
     let (params, budget) = (SearchParams::default(), Budget::plain(100));
     let mut whole = trees(&states, &params, budget);
-    let mut many = Many::default();
-    many.search(&mut whole, &game, &mut HashEval::new(3), || true).unwrap();
+    let mut solo = Solo::default();
+    solo.search_all(&mut whole, &game, &mut HashEval::new(3), |_| 1, |_| true).unwrap();
     let mut parts = trees(&states, &params, budget);
     let mut rounds = 0;
     while parts.iter().any(|tree| !tree.finished()) {
-        many.search(&mut parts, &game, &mut HashEval::new(3), || false).unwrap();
+        solo.search_all(&mut parts, &game, &mut HashEval::new(3), |_| 1, |_| false).unwrap();
         rounds += 1;
     }
     assert!(rounds > 50, "{rounds}");
@@ -62,8 +62,8 @@ fn a_failure_is_told_and_can_be_overcome() {
     let game = Pairs;
     let states = positions(&game, &mut Stream::test(6), 5, 6);
     let mut trees = trees(&states, &SearchParams::default(), Budget::plain(20));
-    let mut many = Many::default();
-    assert_eq!(many.search(&mut trees, &game, &mut Broken, || true).unwrap_err().to_string(), "gone");
-    many.search(&mut trees, &game, &mut HashEval::new(3), || true).unwrap();
+    let mut solo = Solo::default();
+    assert_eq!(solo.search_all(&mut trees, &game, &mut Broken, |_| 1, |_| true).unwrap_err().to_string(), "gone");
+    solo.search_all(&mut trees, &game, &mut HashEval::new(3), |_| 1, |_| true).unwrap();
     assert!(trees.iter().all(|tree| tree.finished() && tree.summary().is_some()));
 }

@@ -5,6 +5,7 @@ mod against_reference;
 mod golden;
 mod many;
 mod noise;
+mod proof;
 mod reference;
 mod solving;
 mod spread;

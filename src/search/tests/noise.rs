@@ -260,7 +260,7 @@ fn the_principal_line_keeps_a_proven_result() {
         let summary = tree.summary().unwrap();
         assert_eq!(summary.proven, Some(Outcome::Win(Player::First)));
         let mut state = game.startpos();
-        for action in tree.principal_line(10) {
+        for action in tree.principal_line(&game, 10) {
             assert_eq!(game.end(&state), None);
             game.play(&mut state, action);
         }

@@ -29,6 +29,7 @@ impl<G: Game> Tree<G> {
         assert_eq!(nodes.iter().map(Node::edge_count).sum::<usize>(), len);
         assert!(nodes.windows(2).all(|pair| pair[0].edges().end == pair[1].edges().start));
         nodes.iter().for_each(|node| self.check_node(node));
+        self.check_depth();
         if self.root_ready {
             let root = nodes[ROOT as usize].edges();
             let in_flight: u32 = flight[root.clone()].iter().map(|&f| u32::from(f)).sum();
@@ -41,6 +42,19 @@ impl<G: Game> Tree<G> {
         if self.in_flight == 0 {
             assert!(flight.iter().all(|&f| f == 0), "nothing is in flight");
         }
+    }
+
+    fn check_depth(&self) {
+        let mut depth = vec![0; self.nodes.len()];
+        for (at, node) in self.nodes.iter().enumerate() {
+            for edge in node.edges().filter(|&edge| self.edges.child[edge] != NO_CHILD) {
+                let child = self.edges.child[edge] as usize;
+                assert!(child > at, "what walks the nodes backwards meets children first");
+                depth[child] = depth[at] + 1;
+            }
+        }
+        assert_eq!(depth.iter().max().copied().unwrap_or(0), self.deepest);
+        assert!(self.mean_depth() <= f64::from(self.deepest));
     }
 
     fn check_node(&self, node: &Node) {

@@ -13,6 +13,31 @@ pub(in crate::search) struct EdgeView {
 }
 
 impl<G: Game> Tree<G> {
+    /// Plies of the longest path of the tree, from the root on.
+    pub fn depth(&self) -> u32 {
+        self.deepest
+    }
+
+    /// Mean length of this search's descents, in plies; 0 before the first.
+    pub fn mean_depth(&self) -> f64 {
+        if self.started == 0 { 0.0 } else { self.plies as f64 / f64::from(self.started) }
+    }
+
+    /// Whether priors and values of a network (or any other evaluator) lead the search, rather than random games.
+    pub fn is_guided(&self) -> bool {
+        !matches!(self.rule, Rule::Ucb1 { .. })
+    }
+
+    /// Whether the search has proven the result of the root, which ends it.
+    pub fn is_decided(&self) -> bool {
+        self.nodes.first().is_some_and(|root| root.outcome.is_some())
+    }
+
+    /// Whether the node budget is used up: the search has ended before its other limits.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
     pub(in crate::search) fn node(&self, index: u32) -> Option<&Node> {
         self.nodes.get(index as usize)
     }
