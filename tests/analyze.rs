@@ -71,8 +71,9 @@ fn a_position_as_a_table_and_as_json() {
         assert!((sum - 1.0).abs() < 1e-5, "{m}");
         assert_eq!(m["line"][0], m["move"]);
     }
-    // Every other move lets o win, which the tree proves too: after two plies.
-    assert!(moves[1..].iter().all(|m| m["proven"] == json!({"result": "loss", "plies": 2})), "{document}");
+    // One other move stops o, who wins after two plies otherwise; the tree proves that too.
+    assert_eq!((&moves[1]["move"], &moves[1]["proven"]), (&json!("c2"), &json!({"result": "draw"})));
+    assert!(moves[2..].iter().all(|m| m["proven"] == json!({"result": "loss", "plies": 2})), "{document}");
 
     // The same position by moves; the same document but for times, whatever the threads.
     let by_moves = ["--game", "tictactoe", "--moves", "a1", "a2", "b1 b2", "--json", "--threads", "1"];

@@ -20,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("train", &["net", "data", "game", "util"]),
     ("run", &["train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     ("arena", &["run", "play", "net", "data", "games", "game", "util"]),
-    ("analyze", &["run", "play", "search", "eval", "game", "util"]),
+    ("analyze", &["play", "search", "eval", "game", "util"]),
     ("ugi", &["analyze", "run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     ("human", &["ugi", "run", "play", "game", "util"]),
     ("bench", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),

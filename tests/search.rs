@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use sparring::eval::{Evaluator, HashEval, Uniform};
-use sparring::game::{Game, Outcome, legal_list};
-use sparring::games::{connect4::ConnectFour, othello::Othello, tictactoe::TicTacToe};
-use sparring::search::{Algorithm, Budget, SearchParams, SearchSummary, Solo, Tree};
+use sparring::eval::{Evaluator, HashEval, Rollout, Uniform};
+use sparring::game::{Game, Outcome, Player, legal_list};
+use sparring::games::tictactoe::{State, TicTacToe};
+use sparring::games::{connect4::ConnectFour, othello::Othello};
+use sparring::search::{Algorithm, Budget, Insight, Proven, SearchParams, SearchSummary, Solo, Tree};
 use sparring::util::rng::Stream;
 
 /// The result under best play. Positions are remembered, so the game must not depend on how they were reached.
@@ -132,4 +133,95 @@ fn proofs_hold_in_connect_four_endings() {
 fn proofs_hold_in_small_othello_with_its_passes() {
     let game = Othello::from_options(&[("size".to_owned(), "4".to_owned())]).expect("an allowed size");
     proofs_hold(&game, 5, 100);
+}
+
+/// The result under best play and the plies until then: the winner hastens, the loser delays.
+fn distance(game: &TicTacToe, state: &State, known: &mut HashMap<State, Proven>) -> Proven {
+    if let Some(end) = game.end(state) {
+        return Proven { outcome: end.outcome, plies: 0 };
+    }
+    if let Some(&proven) = known.get(state) {
+        return proven;
+    }
+    let mover = game.to_move(state);
+    let key = |proven: &Proven| match rank(proven.outcome, mover) {
+        2 => (2, -i64::from(proven.plies)),
+        other => (other, i64::from(proven.plies)),
+    };
+    let replies =
+        legal_list(game, state).into_iter().map(|action| later(distance(game, &after(game, state, action), known)));
+    let best = replies.max_by_key(key).expect("a game that goes on has a move");
+    known.insert(*state, best);
+    best
+}
+
+/// How good a result is for `player`.
+fn rank(outcome: Outcome, player: Player) -> usize {
+    (2.0 * outcome.points(player)) as usize
+}
+
+fn later(proven: Proven) -> Proven {
+    Proven { plies: proven.plies + 1, ..proven }
+}
+
+fn insight(game: &TicTacToe, state: &State, simulations: u32) -> Insight {
+    let mut tree = Tree::new(play(Algorithm::Puct), *state);
+    tree.begin(Budget::plain(simulations), Stream::test(1));
+    Solo::default().search(&mut tree, game, &mut HashEval::new(3), |_| 1, |_| true).expect("it does not fail");
+    tree.insight(game, 100).expect("the game goes on")
+}
+
+#[test]
+fn what_a_search_proves_holds_and_the_distance_is_no_less_than_the_true_one() {
+    let game = TicTacToe;
+    let mut known = HashMap::new();
+    let mut proofs = [0; 3];
+    distance(&game, &game.startpos(), &mut known);
+    let mut states: Vec<State> = known.keys().copied().collect();
+    states.sort_by_key(|state| game.state_text(state));
+    for state in states.into_iter().step_by(7) {
+        let truth = distance(&game, &state, &mut known);
+        let found = insight(&game, &state, 400);
+        for (line, m) in found.lines.iter().zip(&found.summary.moves) {
+            let mut next = state;
+            game.play(&mut next, m.action);
+            let wins_at_once = line.proven == Some(Proven { outcome: Outcome::Win(found.summary.mover), plies: 1 });
+            assert_eq!(wins_at_once, game.end(&next).is_some_and(|end| end.outcome != Outcome::Draw));
+            assert!(line.proven.map(|proven| proven.outcome) == m.proven || wins_at_once, "as the search has it");
+            let after = later(distance(&game, &next, &mut known));
+            assert!(line.proven.is_none_or(|p| p.outcome == after.outcome && p.plies >= after.plies));
+        }
+        let at_once = found.proven.is_some_and(|proven| proven.plies == 1);
+        assert!(found.proven.map(|proven| proven.outcome) == found.summary.proven || at_once);
+        if let Some(proven) = found.proven {
+            assert!(proven.outcome == truth.outcome && proven.plies >= truth.plies);
+            proofs[rank(proven.outcome, found.summary.mover)] += 1;
+            // The line is one of legal moves to the end, as long as it says.
+            let mut at = state;
+            for &action in &found.lines[found.best()].moves {
+                assert!(legal_list(&game, &at).contains(&action));
+                game.play(&mut at, action);
+            }
+            assert_eq!(game.end(&at).map(|end| end.outcome), Some(truth.outcome));
+            if truth.outcome != Outcome::Draw {
+                assert_eq!(found.lines[found.best()].moves.len(), proven.plies as usize);
+            }
+        }
+    }
+    assert!(proofs.iter().all(|&count| count > 5), "{proofs:?}");
+}
+
+#[test]
+fn plain_tree_search_proves_what_its_tree_holds() {
+    let game = TicTacToe;
+    let state = game.parse_state("xx1/oo1/3 x").unwrap();
+    let mut tree = Tree::ucb1(1.0, 1_000_000, state);
+    tree.begin(Budget::plain(20_000), Stream::test(5));
+    Solo::default().search(&mut tree, &game, &mut Rollout::new(Stream::test(6), 1), |_| 1, |_| true).unwrap();
+    let found = tree.insight(&game, 9).unwrap();
+    let truth = distance(&game, &state, &mut HashMap::new());
+    assert_eq!((found.proven, found.summary.proven), (Some(truth), None));
+    assert_eq!(game.action_text(found.summary.moves[found.best()].action), "c1");
+    assert_eq!(tree.depth(), 5, "to the last free cell");
+    assert!((1.0..5.0).contains(&tree.mean_depth()));
 }

@@ -359,7 +359,7 @@ fn info_line<G: Game>(game: &G, info: &Info) -> String {
         let [win, draw, loss] = [value.win, value.draw, value.loss].map(|share| (1000.0 * share).round());
         let score = match info.mate {
             Some(plies) => format!("mate {plies}"),
-            None => format!("cp {:.0}", 90.0 * (1.563_754_189_7 * utility).tan()),
+            None => format!("cp {}", (90.0 * (1.563_754_189_7 * utility).tan()).round() as i64),
         };
         line.push_str(&format!(" score {score} wdl {win} {draw} {loss}"));
     }

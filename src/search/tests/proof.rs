@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::eval::{HashEval, Rollout, Uniform};
+use crate::eval::Uniform;
 use crate::game::toy::{DRAW, Graph, WIN1, WIN2, first, second};
 use crate::game::{Outcome, Player, legal_list};
 
@@ -107,56 +107,4 @@ fn a_tree_that_holds_everything_knows_the_true_distances() {
         }
     }
     assert!(whole > 50, "{whole}");
-}
-
-#[test]
-fn what_a_search_proves_holds_and_the_distance_is_no_less_than_the_true_one() {
-    let game = crate::games::tictactoe::TicTacToe;
-    let mut known = HashMap::new();
-    let mut proofs = [0; 3];
-    for state in positions(&game, &mut Stream::test(7), 300, 8) {
-        let truth = solve(&game, &state, &mut known);
-        let (found, _) = insight(&game, &state, SearchParams::default(), 400, &mut HashEval::new(3));
-        for (line, m) in found.lines.iter().zip(&found.summary.moves) {
-            let mut next = state;
-            game.play(&mut next, m.action);
-            let wins_at_once = line.proven == Some(Proven { outcome: Outcome::Win(found.summary.mover), plies: 1 });
-            assert_eq!(wins_at_once, game.end(&next).is_some_and(|end| end.outcome != Outcome::Draw));
-            assert!(line.proven.map(|proven| proven.outcome) == m.proven || wins_at_once, "as the search has it");
-            let after = one_ply_more(solve(&game, &next, &mut known));
-            assert!(line.proven.is_none_or(|p| p.outcome == after.outcome && p.plies >= after.plies));
-        }
-        let at_once = found.proven.is_some_and(|proven| proven.plies == 1);
-        assert!(found.proven.map(|proven| proven.outcome) == found.summary.proven || at_once);
-        if let Some(proven) = found.proven {
-            assert!(proven.outcome == truth.outcome && proven.plies >= truth.plies);
-            proofs[rank(proven.outcome, found.summary.mover)] += 1;
-            // The line is one of legal moves to the end, as long as it says.
-            let mut at = state;
-            for &action in &found.lines[found.best()].moves {
-                assert!(legal_list(&game, &at).contains(&action));
-                game.play(&mut at, action);
-            }
-            assert_eq!(game.end(&at).map(|end| end.outcome), Some(truth.outcome));
-            if truth.outcome != Outcome::Draw {
-                assert_eq!(found.lines[found.best()].moves.len(), proven.plies as usize);
-            }
-        }
-    }
-    assert!(proofs.iter().all(|&count| count > 5), "{proofs:?}");
-}
-
-#[test]
-fn plain_tree_search_proves_what_its_tree_holds() {
-    let game = crate::games::tictactoe::TicTacToe;
-    let state = game.parse_state("xx1/oo1/3 x").unwrap();
-    let mut tree = Tree::ucb1(1.0, 1_000_000, state);
-    tree.begin(Budget::plain(20_000), Stream::test(5));
-    Solo::default().search(&mut tree, &game, &mut Rollout::new(Stream::test(6), 1), |_| 1, |_| true).unwrap();
-    let found = tree.insight(&game, 9).unwrap();
-    let truth = solve(&game, &state, &mut HashMap::new());
-    assert_eq!((found.proven, found.summary.proven), (Some(truth), None));
-    assert_eq!(game.action_text(found.summary.moves[found.best()].action), "c1");
-    assert_eq!(tree.depth(), 5, "to the last free cell");
-    assert!((1.0..5.0).contains(&tree.mean_depth()));
 }
