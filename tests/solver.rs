@@ -167,7 +167,7 @@ fn published_positions_of_connect_four() {
         match solver.solve(&state) {
             Ok(solved) => assert_eq!(solved.outcome(), outcome(score, game.to_move(&state)), "{columns}"),
             // Early positions may be too hard.
-            Err(refusal) => assert!(columns.len() < solver.from_ply(), "{columns}: {refusal}"),
+            Err(refusal) => assert!(columns.len() < solver.first_ply(), "{columns}: {refusal}"),
         }
     }
     for (columns, scores) in MOVE_SCORES {
@@ -228,7 +228,7 @@ fn perfect_players_of_connect_four_keep_the_result_to_the_end() {
 #[test]
 fn what_takes_too_long_is_refused() {
     let mut solver = ConnectFour.solver().unwrap();
-    assert_eq!(solver.from_ply(), 12);
+    assert_eq!(solver.first_ply(), 12);
     for (columns, discs) in [("", "no discs"), ("4", "1 disc"), ("44444", "5 discs")] {
         let state = moves(columns);
         for message in [solver.solve(&state).unwrap_err(), solver.best_moves(&state).unwrap_err()] {

@@ -22,7 +22,7 @@ pub trait Solver<G: Game>: Send {
     }
 
     /// Plies from which on the solver is made to answer; it may refuse positions with fewer. 0 unless overridden.
-    fn from_ply(&self) -> usize {
+    fn first_ply(&self) -> usize {
         0
     }
 }

@@ -90,7 +90,7 @@ pub fn measure<G: Game>(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<AccuracyReport, AccuracyError> {
     let solver = game.solver().ok_or(AccuracyError::NoSolver { game: G::NAME })?;
-    let positions = positions::positions(game, solver.from_ply(), params.positions, params.seed);
+    let positions = positions::positions(game, solver.first_ply(), params.positions, params.seed);
     drop(solver);
     let desk = Desk {
         game,

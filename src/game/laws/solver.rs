@@ -9,7 +9,7 @@ const MOST: usize = 100;
 /// Checks the positions in the second half of what the solver is made for: they are the quick ones.
 pub(super) fn check<G: Game>(game: &G, visited: &[G::State]) -> Checked {
     let Some(mut solver) = game.solver() else { return Ok(()) };
-    let from = (solver.from_ply() + game.max_plies()) / 2;
+    let from = (solver.first_ply() + game.max_plies()) / 2;
     let late: Vec<&G::State> =
         visited.iter().filter(|state| game.end(state).is_none() && game.ply(state) >= from).collect();
     for state in spread(&late, MOST) {

@@ -13,9 +13,9 @@ const SMALL_GAME: usize = 10_000;
 const TRIES: usize = 2000;
 
 /// Open positions to examine, by ascending plies, no two alike: of a small game all, or `count` of them drawn without
-/// preference; of a larger one positions of random games with `from_ply` plies and more, as many of each number of plies as
+/// preference; of a larger one positions of random games with `first_ply` plies and more, as many of each number of plies as
 /// of the others where there are such.
-pub(super) fn positions<G: Game>(game: &G, from_ply: usize, count: Option<usize>, seed: u64) -> Vec<G::State> {
+pub(super) fn positions<G: Game>(game: &G, first_ply: usize, count: Option<usize>, seed: u64) -> Vec<G::State> {
     if let Some(mut all) = all(game) {
         if let Some(count) = count {
             Stream::keyed(seed, Purpose::Analysis, &[]).shuffle(&mut all);
@@ -25,7 +25,7 @@ pub(super) fn positions<G: Game>(game: &G, from_ply: usize, count: Option<usize>
         return all;
     }
     let count = count.unwrap_or(DEFAULT_POSITIONS);
-    let plies: Vec<usize> = (from_ply..game.max_plies()).collect();
+    let plies: Vec<usize> = (first_ply..game.max_plies()).collect();
     let mut found = Vec::with_capacity(count);
     let mut seen = HashSet::new();
     for (at, &ply) in plies.iter().enumerate() {
