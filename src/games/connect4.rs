@@ -1,6 +1,6 @@
 //! Connect four: 7 columns of 6 cells, discs fall to the lowest free one.
 
-pub mod solver;
+mod solver;
 
 use crate::game::bits::{nth_one, ones};
 use crate::game::{

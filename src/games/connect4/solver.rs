@@ -23,8 +23,8 @@ const FROM_CENTRE: [usize; COLUMNS] = [3, 2, 4, 1, 5, 0, 6];
 /// Discs from which on every position is meant to be solved.
 const FROM_DISCS: usize = 12;
 
-/// Positions visited for one answer at most, some fifteen seconds. The hardest ones with [`FROM_DISCS`] discs known to the
-/// author need a tenth of it.
+/// Positions visited for one answer at most, some fifteen seconds: ten times what the hardest of a thousand random positions
+/// with [`FROM_DISCS`] discs takes.
 const NODES: u64 = 100_000_000;
 
 /// The same with fewer discs: what a fifth of a second finds out, or nothing.
@@ -168,7 +168,7 @@ impl Table {
 }
 
 /// Solves positions of [`ConnectFour`].
-pub struct Perfect {
+pub(super) struct Perfect {
     table: Table,
     nodes: u64,
     limit: u64,
@@ -176,13 +176,8 @@ pub struct Perfect {
 
 impl Perfect {
     /// A solver. It takes its memory, 32 MiB, when it is first asked.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { table: Table::new(), nodes: 0, limit: 0 }
-    }
-
-    /// Positions visited for the last answer.
-    pub fn nodes(&self) -> u64 {
-        self.nodes
     }
 
     fn begin(&mut self, state: &State) -> Board {
@@ -256,7 +251,8 @@ impl Perfect {
         Ok(self.bound(board, target)? >= target)
     }
 
-    /// The score, by null windows that halve what is possible; deep wins are asked for last, because near ones refute sooner.
+    /// The score, by null windows that halve what is possible, from its ends inwards: quick wins and losses are found by
+    /// shallow searches.
     fn score(&mut self, board: Board) -> Result<i32, Exhausted> {
         if board.wins_at_once() {
             return Ok((CELLS + 1 - board.count) / 2);
@@ -338,12 +334,6 @@ fn in_order(board: Board, cells: u64) -> ([u64; COLUMNS], usize) {
     (order, count)
 }
 
-impl Default for Perfect {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Solver<ConnectFour> for Perfect {
     fn solve(&mut self, state: &State) -> Result<Solved, Refusal> {
         let board = self.begin(state);
@@ -362,5 +352,102 @@ impl Solver<ConnectFour> for Perfect {
 
     fn first_ply(&self) -> usize {
         FROM_DISCS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::game::Game as _;
+    use crate::games::connect4::has_four;
+    use crate::util::rng::Stream;
+
+    /// A position of a random game with so many discs that goes on.
+    fn random_position(discs: usize, random: &mut Stream) -> State {
+        loop {
+            let mut state = ConnectFour.startpos();
+            while state.outcome.is_none() && ConnectFour.ply(&state) < discs {
+                let action = ConnectFour.random_action(&state, random, &mut Vec::new());
+                ConnectFour.play(&mut state, action);
+            }
+            if state.outcome.is_none() {
+                return state;
+            }
+        }
+    }
+
+    #[test]
+    fn threats_are_the_cells_that_make_four() {
+        let mut random = Stream::test(1);
+        for _ in 0..2000 {
+            let board = Board::of(&random_position(random.below(42), &mut random));
+            let others = board.own ^ board.all;
+            let [own, other] = [board.own, others].map(|discs| {
+                let four = ones(BOARD & !board.all).filter(|cell| has_four(discs | 1 << cell));
+                four.fold(0, |cells, cell| cells | 1 << cell)
+            });
+            assert_eq!((board.own_threats(), board.others_threats()), (own, other));
+            assert_eq!(board.wins_at_once(), own & board.playable() != 0);
+            if !board.wins_at_once() {
+                let safe = ones(board.playable()).filter(|cell| !board.after(1 << cell).wins_at_once());
+                assert_eq!(board.safe_cells(), safe.fold(0, |cells, cell| cells | 1 << cell));
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_keeps_bounds_and_forgets() {
+        let mut table = Table::new();
+        table.forget();
+        let keys: Vec<u64> = (0..1000).map(|key| key * 0x1_2345_6789 % (1 << KEY_BITS)).collect();
+        let bounds = |key: u64| (-((key % 22) as i32), (key % 23) as i32 - 1);
+        assert!(keys.iter().all(|&key| table.get(key).is_none()));
+        let mut kept = 0;
+        for &key in &keys {
+            table.put(key, bounds(key));
+            assert_eq!(table.get(key), Some(bounds(key)));
+        }
+        for &key in &keys {
+            kept += usize::from(table.get(key).is_some_and(|known| known == bounds(key)));
+            assert!(table.get(key).is_none_or(|known| known == bounds(key)));
+        }
+        assert!(kept > 990, "{kept}");
+        table.forget();
+        assert!(keys.iter().all(|&key| table.get(key).is_none()));
+        // The numbers of answers begin anew some day; nothing may be taken for what was known at the first time.
+        table.epoch = 1;
+        assert!(keys.iter().any(|&key| table.get(key).is_some()));
+        table.epoch = EPOCHS - 1;
+        table.forget();
+        assert_eq!(table.epoch, 1);
+        assert!(keys.iter().all(|&key| table.get(key).is_none()));
+    }
+
+    #[test]
+    fn the_limit_holds() {
+        let mut solver = Perfect::new();
+        assert!(solver.solve(&ConnectFour.startpos()).is_err());
+        assert_eq!(solver.nodes, NODES_EARLY + 1);
+    }
+
+    /// `cargo test --release connect4::solver -- --ignored --nocapture` prints what an answer takes.
+    #[test]
+    #[ignore = "slow: a thousand positions with 12 discs take minutes"]
+    fn twelve_discs_are_far_from_the_limit() {
+        let (mut solver, mut random) = (Perfect::new(), Stream::test(7));
+        for (discs, count) in [(20, 1000), (16, 1000), (14, 1000), (FROM_DISCS, 1000)] {
+            let (mut total, mut most, mut longest) = (0, 0, std::time::Duration::ZERO);
+            let began = std::time::Instant::now();
+            for _ in 0..count {
+                let state = random_position(discs, &mut random);
+                let began = std::time::Instant::now();
+                solver.solve(&state).unwrap();
+                (total, most) = (total + solver.nodes, most.max(solver.nodes));
+                longest = longest.max(began.elapsed());
+            }
+            let mean = began.elapsed() / count;
+            println!("{discs} discs: {mean:?} at a mean, {longest:?} at most; {total} positions, {most} at most");
+            assert!(most < NODES / 4, "{most}");
+        }
     }
 }
