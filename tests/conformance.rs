@@ -2,7 +2,7 @@
 //! find faults: a game that breaks one of them is caught.
 
 use sparring::game::laws::check_all;
-use sparring::game::{Action, End, Game, PlaneShape, Player, PolicyShape, TextError, full_name, legal_list};
+use sparring::game::{Action, Drawing, End, Game, PlaneShape, Player, PolicyShape, TextError, full_name, legal_list};
 use sparring::games::tictactoe::{State, TicTacToe};
 use sparring::games::{GameVisitor, NAMES, dispatch};
 use sparring::util::rng::Stream;
@@ -287,8 +287,8 @@ impl Game for Faulty {
         }
     }
 
-    fn draw(&self, state: &State) -> String {
-        TicTacToe.draw(state)
+    fn paint(&self, state: &State, last: Option<Action>) -> Drawing {
+        TicTacToe.paint(state, last)
     }
 
     fn player_names(&self) -> [&'static str; 2] {

@@ -46,6 +46,8 @@ use Place::{Anywhere, In, Nowhere, OneFile};
 
 /// Where each dependency of Cargo.toml may be used. A new dependency needs a row.
 const CRATES: &[(&str, Place)] = &[
+    ("anstream", In(&["cli/"])),
+    ("anstyle", In(&["game/"])),
     ("bytemuck", Anywhere),
     ("crc32fast", Anywhere),
     ("schemars", Anywhere),
@@ -64,6 +66,7 @@ const CRATES: &[(&str, Place)] = &[
     ("rand_xoshiro", In(&["util/"])),
     ("protobuf", OneFile("run/")),
     ("libc", In(&["util/"])),
+    ("rustyline", In(&["human/"])),
     ("rayon", In(&["search/", "play/", "train/"])),
     ("safetensors", In(&["net/", "train/"])),
     ("shlex", In(&["run/"])),

@@ -1,6 +1,7 @@
 //! The command line: one thin file for each verb, no logic.
 
 mod bench;
+mod color;
 mod config;
 mod doctor;
 mod inspect;

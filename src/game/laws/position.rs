@@ -58,7 +58,9 @@ pub(super) fn check<G: Game>(game: &G, state: &G::State) -> Checked {
         return broken("encodings are finite", format!("{}: number {at} is {}", place(), planes[at]));
     }
     ensure!(game.key(state) == game.key(&state.clone()), "a copy has the same key", "{}", place());
-    ensure!(game.draw(state).contains('\n'), "a drawing has lines", "{}", place());
+    let drawn = game.draw(state);
+    let is_text = drawn.ends_with('\n') && !drawn.contains(|sign: char| sign.is_control() && sign != '\n');
+    ensure!(is_text, "a drawing is lines of text", "{}: {drawn:?}", place());
     Ok(())
 }
 
