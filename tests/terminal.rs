@@ -34,10 +34,10 @@ impl Terminal {
         let terminal = Self { socket, _folder: folder, before: String::new() };
         let mut command = terminal.tmux();
         command.arg("-f").arg(config).args(["new-session", "-d", "-x", "80", "-y", "24"]);
-        command.args(["sh", "-c", "\"$@\"; echo \"left with $?\"; exec sleep 600", "sh", "env"]);
+        // The shell outlives Ctrl-C, which the whole group of processes gets.
+        command.args(["sh", "-c", "trap : INT; \"$@\"; echo \"left with $?\"; exec sleep 600", "sh", "env"]);
         command.args(["-u", "CLICOLOR", "-u", "CLICOLOR_FORCE"]);
         command.args(if no_color { vec!["NO_COLOR=1"] } else { vec!["-u", "NO_COLOR"] });
-        // `-u` must stand before assignments, and no variable of the tests may reach the program.
         command.args([PROGRAM, "play"]).args(arguments);
         let opened = command.output().unwrap_or_else(|error| {
             panic!("tmux is missing ({error}): install it (on Debian and Ubuntu `apt-get install tmux`)")
@@ -91,19 +91,21 @@ impl Terminal {
         }
     }
 
-    /// Waits until the last line is `prompt` and nothing else.
+    /// Waits until the last line is a prompt with nothing behind it; the screen, and the prompt.
     #[track_caller]
-    fn prompt(&self, prompt: &str) -> String {
-        self.wait(|screen| last(screen) == prompt)
+    fn prompt(&self) -> (String, String) {
+        let screen = self.wait(|screen| last(screen).ends_with('>'));
+        let prompt = last(&screen).to_owned();
+        (screen, prompt)
     }
 
-    /// Types a line and waits for the next `prompt`.
+    /// Types a line and waits for the next prompt.
     #[track_caller]
-    fn say(&mut self, line: &str, prompt: &str) -> String {
+    fn say(&mut self, line: &str) -> (String, String) {
         self.before = self.screen(false);
         self.run(&["send-keys", "-l", line]);
         self.run(&["send-keys", "Enter"]);
-        self.prompt(prompt)
+        self.prompt()
     }
 
     /// Waits until the program has ended with `code`.
@@ -130,8 +132,6 @@ fn last_board<'s>(screen: &'s str, header: &str, rows: usize) -> (Vec<&'s str>, 
     let lines: Vec<&str> = screen.lines().collect();
     let at = lines.iter().rposition(|line| *line == header);
     let at = at.unwrap_or_else(|| panic!("no whole board is on the screen:\n{screen}"));
-    // Some boards have the same line below them.
-    let at = if lines[..at].contains(&header) && lines.len() < at + rows { at + 1 - rows } else { at };
     (lines[at..at + rows].to_vec(), lines[at + rows..].to_vec())
 }
 
@@ -148,22 +148,22 @@ fn board_to_play(caption: &str) -> (Vec<char>, Vec<char>) {
 #[test]
 fn a_game_of_uttt() {
     let mut terminal = Terminal::play(&["mcts:200", "--game", "uttt"], false);
-    let screen = terminal.prompt("x>");
+    let (screen, _) = terminal.prompt();
     let (board, below) = last_board(&screen, UTTT_HEADER, 12);
-    assert!(board[1..].iter().filter(|line| line.contains('+')).count() == 11, "all may be played: {screen}");
+    assert_eq!(board.join("").matches('+').count(), 81 + 4, "all may be played: {screen}");
     assert_eq!(below, ["x to move in any board that is not decided", "x>"]);
 
     // A move: the answer is marked, and the cells of the board that it leads to stand out.
-    let screen = terminal.say("e5", "x>");
+    let (screen, _) = terminal.say("e5");
     let (board, below) = last_board(&screen, UTTT_HEADER, 12);
     assert!(screen.contains("o plays ") && board.iter().any(|line| line.contains("[o]")), "{screen}");
     let (columns, rows) = board_to_play(below[0]);
     let mut open = 0;
-    for line in &board[1..] {
+    for line in board[1..].iter().filter(|line| !line.contains('-')) {
         let row = line.trim_start().chars().next().unwrap();
-        for (at, sign) in line.char_indices().filter(|&(_, sign)| sign == '+' && row != '-') {
+        for (at, _) in line.match_indices('+') {
             let column = board[0].chars().nth(at).unwrap();
-            assert!(columns.contains(&column) && rows.contains(&row), "{sign} at {column}{row}: {screen}");
+            assert!(columns.contains(&column) && rows.contains(&row), "{column}{row}: {screen}");
             open += 1;
         }
     }
@@ -178,99 +178,96 @@ fn a_game_of_uttt() {
     terminal.key("Tab");
     terminal.key("Tab");
     let candidates: Vec<String> = rows.iter().map(|row| format!("{}{row}", columns[0])).collect();
-    let listed = |line: &str| line.split_whitespace().filter(|word| candidates.iter().any(|c| c == word)).count() >= 2;
+    let listed = |line: &str| candidates.iter().filter(|c| line.split_whitespace().any(|word| word == *c)).count() >= 2;
     terminal.wait(|screen| screen.lines().any(listed) && last(screen) == format!("x> {}", columns[0]));
     terminal.key("C-u");
-    terminal.prompt("x>");
+    terminal.prompt();
     terminal.text("hi");
     terminal.key("Tab");
     terminal.wait(|screen| last(screen) == "x> hint");
     terminal.key("Enter");
-    let screen = terminal.prompt("x>");
+    let (screen, _) = terminal.prompt();
     let hint = screen.lines().rev().find_map(|line| line.strip_prefix("mcts:200 would play ")).unwrap().to_owned();
     assert!(columns.contains(&hint.chars().next().unwrap()), "{screen}");
 
-    // What is wrong is said, and the board stays in sight.
+    // What is wrong is said.
     let elsewhere = if columns[0] == 'a' { "i1" } else { "a1" };
-    let screen = terminal.say(elsewhere, "x>");
+    let (screen, prompt) = terminal.say(elsewhere);
     assert!(screen.contains(&format!("{elsewhere} is not possible now; `moves` lists what is")), "{screen}");
-    last_board(&screen, UTTT_HEADER, 12);
-    let screen = terminal.say("eval", "x>");
+    assert_eq!(prompt, "x>");
+    let (screen, _) = terminal.say("eval");
     assert!(screen.contains("% loss\nexpected: "), "{screen}");
 
-    // The history brings lines back: up to `hint`, past `eval` and the illegal move.
-    ["Up", "Up", "Up"].map(|key| terminal.key(key));
+    // The history brings lines back: `eval`, the illegal move, `hint`.
+    for _ in 0..3 {
+        terminal.key("Up");
+    }
     terminal.wait(|screen| last(screen) == "x> hint");
     terminal.key("C-u");
-    terminal.prompt("x>");
+    terminal.prompt();
 
     // A move and back again.
-    let screen = terminal.say(&hint, "x>");
-    let before = last_board(&screen, UTTT_HEADER, 12).0.join("\n");
-    assert_eq!(before.matches(['x', 'o']).count(), 4, "{screen}");
-    let screen = terminal.say("undo", "x>");
-    let (board, below) = last_board(&screen, UTTT_HEADER, 12);
-    assert_eq!(board.join("\n").matches(['x', 'o']).count(), 2, "{screen}");
-    assert_eq!(board_to_play(below[0]), (columns, rows));
+    let stones = |screen: &str| last_board(screen, UTTT_HEADER, 12).0.join("").matches(['x', 'o']).count();
+    let (screen, _) = terminal.say(&hint);
+    assert_eq!(stones(&screen), 4, "{screen}");
+    let (screen, _) = terminal.say("undo");
+    assert_eq!(stones(&screen), 2, "{screen}");
+    assert_eq!(board_to_play(last_board(&screen, UTTT_HEADER, 12).1[0]), (columns, rows));
     terminal.text("quit");
     terminal.key("Enter");
     terminal.left(0);
 }
 
-const ZENER_HEADER: &str = "   1  2  3  4  5";
-
 #[test]
 fn a_game_of_zener() {
     let mut terminal = Terminal::play(&["mcts:200", "--game", "zener"], false);
-    terminal.prompt("white, first move>");
-    // Black answers with two moves, then white has a compulsory one and a free one.
-    let screen = terminal.say("g3f3", "white, compulsory wave>".replace("wave", compulsory()).as_str());
+    assert_eq!(terminal.prompt().1, "white, first move>");
+    // Black answers with two moves; then white has a compulsory one, which is marked, and a free one.
+    let (screen, compulsory) = terminal.say("g3f3");
+    assert!(compulsory.starts_with("white, compulsory "), "{screen}");
     assert_eq!(screen.matches("black plays ").count(), 2, "{screen}");
-    assert!(screen.contains("white's home row") && screen.contains("black's home row"), "{screen}");
-    assert!(screen.contains("3 of at most 200 moves made"), "{screen}");
-    assert_eq!(screen.matches('*').count(), 2, "on the board and in the caption: {screen}");
-    let screen = terminal.say("moves", last(&screen).to_owned().as_str());
-    let own = screen.lines().rev().find(|line| line.starts_with("#1 ")).unwrap().to_owned();
-    let (number, text) = own.split("  ").next().unwrap().split_once(' ').unwrap();
-    assert_eq!((number, text.len()), ("#1", 4), "{own}");
-    let screen = terminal.say("1", "white, free move>");
-    assert!(screen.contains("'") && screen.contains("4 of at most"), "{screen}");
-    let square = &text[2..];
-    assert!(screen.lines().any(|line| line.contains('[') && line.starts_with(&square[..1].to_uppercase())), "{screen}");
-    let screen = terminal.say("undo", "white, compulsory wave>".replace("wave", compulsory()).as_str());
-    assert!(screen.contains("3 of at most"), "{screen}");
-    // Once Ctrl-C only says how to leave.
+    let at = screen.rfind("black plays ").unwrap();
+    let board = &screen[at..];
+    assert!(board.contains("white's home row") && board.contains("black's home row"), "{screen}");
+    assert!(board.contains("3 of at most 200 moves made"), "{screen}");
+    assert_eq!(board.matches('*').count(), 2, "on the board and below: {screen}");
+    assert_eq!(board.matches('[').count(), 1, "the last move is marked: {screen}");
+    let (screen, _) = terminal.say("moves");
+    let first = screen.lines().rev().find_map(|line| line.strip_prefix("#1 ")).unwrap();
+    let to = first.split_whitespace().next().unwrap()[2..].to_owned();
+    let (screen, prompt) = terminal.say("1");
+    assert_eq!(prompt, "white, free move>", "{screen}");
+    assert!(screen.contains("4 of at most") && screen.contains("not of the "), "{screen}");
+    let row = screen.lines().rfind(|line| line.starts_with(&to[..1].to_uppercase())).unwrap();
+    assert!(row.contains('[') && row.contains("']"), "the piece just moved: {screen}");
+    let (screen, prompt) = terminal.say("undo");
+    assert!(prompt == compulsory && screen.contains("3 of at most"), "{screen}");
+    // Ctrl-C gives up the line and says how to leave.
     terminal.text("half a li");
     terminal.key("C-c");
-    let screen = terminal.wait(|screen| screen.contains("Ctrl-C again leaves") && last(screen).ends_with('>'));
-    assert!(last(&screen).starts_with("white, compulsory"), "{screen}");
+    let (screen, prompt) = terminal.prompt();
+    assert!(screen.contains("Ctrl-C again leaves") && prompt == compulsory, "{screen}");
     terminal.key("C-d");
     terminal.left(0);
 }
 
-/// What the first moves above lead to.
-fn compulsory() -> &'static str {
-    "wave"
-}
-
 #[test]
 fn high_stacks_are_shown_whole() {
-    let fen = "5/5/2(wWxXcCqQsS)2/5/5/5/5 w q - 9";
-    let _ = fen;
-    let tall = "5/5/(WwX)1(xCQS)1(cqs)/5/5/5/5 w s - 9";
-    let terminal = Terminal::play(&["mcts:20", "--game", "zener", "--position", tall], true);
-    let screen = terminal.prompt("white, compulsory star>");
-    assert!(screen.contains("C  WwX  .  xCQS* .  cqs  C"), "{screen}");
+    let fen = "5/5/(WwX)1(xCQS)1(cqs)/5/5/5/5 w s - 9";
+    let terminal = Terminal::play(&["mcts:20", "--game", "zener", "--position", fen], true);
+    let (screen, prompt) = terminal.prompt();
+    assert_eq!(prompt, "white, compulsory star>");
+    assert!(screen.contains("C  WwX .   xCQS* .   cqs C"), "{screen}");
     assert!(!terminal.screen(true).contains("\u{1b}["), "NO_COLOR: {screen}");
 }
 
 #[test]
 fn ctrl_c_makes_the_opponent_answer_and_twice_leaves() {
     let mut terminal = Terminal::play(&["mcts:100000000", "--game", "connect4", "--side", "second"], false);
-    terminal.wait(|screen| last(screen) == "thinking; Ctrl-C makes it answer at once");
-    std::thread::sleep(Duration::from_millis(200));
+    terminal.wait(|screen| last(screen).starts_with("thinking; Ctrl-C "));
     terminal.key("C-c");
-    let screen = terminal.prompt("o>");
+    let (screen, prompt) = terminal.prompt();
+    assert_eq!(prompt, "o>");
     assert!(screen.contains("x plays ") && !screen.contains("thinking"), "{screen}");
     terminal.key("C-c");
     terminal.wait(|screen| screen.contains("Ctrl-C again leaves") && last(screen) == "o>");
@@ -281,37 +278,29 @@ fn ctrl_c_makes_the_opponent_answer_and_twice_leaves() {
 #[test]
 fn a_watched_game_is_held() {
     let mut terminal = Terminal::play(&["mcts:100000000", "--game", "uttt", "--as", "none"], false);
+    for prompt in ["held, o>", "held, x>"] {
+        terminal.wait(|screen| last(screen).starts_with("thinking"));
+        terminal.key("C-c");
+        let (screen, found) = terminal.prompt();
+        assert_eq!(found, prompt);
+        assert!(screen.contains(" plays ") && screen.contains("you can move for both sides"), "{screen}");
+        terminal.key("Enter");
+    }
+    // Ctrl-C twice ends even a search that does not listen; this one has mostly answered by then.
     terminal.wait(|screen| last(screen).starts_with("thinking"));
-    std::thread::sleep(Duration::from_millis(200));
     terminal.key("C-c");
-    let screen = terminal.prompt("held, o>");
-    assert!(screen.contains("x plays ") && screen.contains("you can move for both sides"), "{screen}");
-    terminal.key("Enter");
-    terminal.wait(|screen| last(screen).starts_with("thinking"));
-    terminal.key("C-c");
-    terminal.prompt("held, x>");
+    terminal.prompt();
     terminal.key("C-d");
     terminal.left(0);
 }
 
 /// The screens of docs/playing.md, by name.
 fn screens() -> Vec<(&'static str, String)> {
-    let mut shots = Vec::new();
-    let mut terminal = Terminal::play(&["mcts:1000", "--game", "uttt"], false);
-    terminal.prompt("x>");
-    terminal.say("e5", "x>");
-    shots.push(("uttt", terminal.say("hint", "x>")));
-    drop(terminal);
-    let start = "1qwxc/s4/5/5/2(Xq)2/1W3/C2QS w w - 12";
-    let _ = start;
-    let mut terminal = Terminal::play(&["mcts:1000", "--game", "zener"], false);
-    terminal.prompt("white, first move>");
-    terminal.text("g3f3");
-    terminal.key("Enter");
-    let screen = terminal.wait(|screen| last(screen).starts_with("white, ") && screen.contains("black plays"));
-    let prompt = last(&screen).to_owned();
-    shots.push(("zener", terminal.say("moves", &prompt)));
-    shots
+    let shot = |game: &str, said: &[&str]| {
+        let mut terminal = Terminal::play(&["mcts:1000", "--game", game], false);
+        said.iter().fold(terminal.prompt().0, |_, line| terminal.say(line).0)
+    };
+    vec![("uttt", shot("uttt", &["e5", "eval", "a1"])), ("zener", shot("zener", &["g3f3", "moves", "hint"]))]
 }
 
 #[test]

@@ -16,9 +16,10 @@ type Cell = Vec<(Ink, char)>;
 pub(super) fn paint(state: &State, last: Option<Action>, max_plies: u16) -> Drawing {
     let to = last.and_then(|action| target(action.index() % CELLS, action.index() / CELLS)).filter(|&to| to != OFF);
     let cells: Vec<Cell> = (0..CELLS).map(|square| cell(state, square, to == Some(square as u8))).collect();
-    // Each column is as wide as it needs to be: with ten pieces in all, even one stack of them fits.
+    // Room for one piece with all marks, so that the board keeps its shape; beyond that each column is as wide as it
+    // needs to be. With ten pieces in all, even one stack of them fits.
     let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
-        cells.iter().skip(column).step_by(COLUMNS).map(Vec::len).max().unwrap_or(0).max(3)
+        cells.iter().skip(column).step_by(COLUMNS).map(Vec::len).max().unwrap_or(0).max(4)
     });
     let numbers: String = (1..).zip(widths).map(|(column, width)| format!(" {column:<0$}", width - 1)).collect();
     let header = format!("  {}\n", numbers.trim_end());

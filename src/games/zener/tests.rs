@@ -658,12 +658,12 @@ fn a_drawing_shows_stacks_and_the_compulsory_piece() {
     let drawn = game.draw(&state);
     let lines: Vec<&str> = drawn.lines().collect();
     assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["1", "2", "3", "4", "5"]);
-    assert!(lines[1].starts_with("A  .  qs"), "{drawn}");
-    assert!(lines[7].starts_with("G  C  XW .  Q  S*"), "{drawn}");
+    assert!(lines[1].starts_with("A  .   qs "), "{drawn}");
+    assert!(lines[7].starts_with("G  C   XW  .   Q   S* "), "{drawn}");
     assert!(drawn.contains("; 3 of at most 200 moves made\nwhite to move: the compulsory star (*)\n"), "{drawn}");
     assert_eq!(game.turn_text(&state), "white, compulsory star");
     let marked = game.paint(&state, Some(game.parse_action("a1a2").expect("a move"))).to_string();
-    assert!(marked.lines().nth(1).is_some_and(|line| line.starts_with("A  . [qs] ")), "{marked}");
+    assert!(marked.lines().nth(1).is_some_and(|line| line.starts_with("A  .  [qs] ")), "{marked}");
     play_all(&game, &mut state, "g5g4");
     let drawn = game.draw(&state);
     assert!(drawn.contains("QS'") && drawn.contains("not of the star just moved"), "{drawn}");
