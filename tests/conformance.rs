@@ -113,6 +113,7 @@ enum Fault {
     PanicsOnShortMove,
     SideForgotten,
     NamelessPlane,
+    DrawingWithCodes,
 }
 
 /// Tic-tac-toe with one fault.
@@ -288,7 +289,8 @@ impl Game for Faulty {
     }
 
     fn paint(&self, state: &State, last: Option<Action>) -> Drawing {
-        TicTacToe.paint(state, last)
+        let drawing = TicTacToe.paint(state, last);
+        if self.is(Fault::DrawingWithCodes) { format!("\x1b[1m{drawing}").into() } else { drawing }
     }
 
     fn player_names(&self) -> [&'static str; 2] {
@@ -322,6 +324,7 @@ fn each_fault_breaks_its_law() {
         (Fault::PanicsOnShortMove, "no text makes reading a move panic"),
         (Fault::SideForgotten, "a position that was read is written the same"),
         (Fault::NamelessPlane, "each plane has a name"),
+        (Fault::DrawingWithCodes, "a drawing is lines of text, at most 80 signs each"),
     ];
     let wrong: Vec<String> = faults
         .into_iter()

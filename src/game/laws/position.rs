@@ -59,8 +59,13 @@ pub(super) fn check<G: Game>(game: &G, state: &G::State) -> Checked {
     }
     ensure!(game.key(state) == game.key(&state.clone()), "a copy has the same key", "{}", place());
     let drawn = game.draw(state);
-    let is_text = drawn.ends_with('\n') && !drawn.contains(|sign: char| sign.is_control() && sign != '\n');
-    ensure!(is_text, "a drawing is lines of text", "{}: {drawn:?}", place());
+    let is_text = |line: &str| line.chars().count() <= 80 && !line.contains(char::is_control);
+    ensure!(
+        drawn.ends_with('\n') && drawn.lines().all(is_text),
+        "a drawing is lines of text, at most 80 signs each",
+        "{}: {drawn:?}",
+        place()
+    );
     Ok(())
 }
 
