@@ -3,8 +3,8 @@
 
 use sparring::game::laws::check_all;
 use sparring::game::{
-    Action, End, Game, Outcome, PlaneShape, Player, PolicyShape, Refusal, Solved, Solver, TextError, full_name,
-    legal_list,
+    Action, Drawing, End, Game, Outcome, PlaneShape, Player, PolicyShape, Refusal, Solved, Solver, TextError,
+    full_name, legal_list,
 };
 use sparring::games::tictactoe::{State, TicTacToe};
 use sparring::games::{GameVisitor, NAMES, dispatch};
@@ -120,6 +120,7 @@ enum Fault {
     SolverHopes,
     SolverGivesAway,
     SolverRefuses,
+    DrawingWithCodes,
 }
 
 /// Tic-tac-toe with one fault.
@@ -294,8 +295,9 @@ impl Game for Faulty {
         }
     }
 
-    fn draw(&self, state: &State) -> String {
-        TicTacToe.draw(state)
+    fn paint(&self, state: &State, last: Option<Action>) -> Drawing {
+        let drawing = TicTacToe.paint(state, last);
+        if self.is(Fault::DrawingWithCodes) { format!("\x1b[1m{drawing}").into() } else { drawing }
     }
 
     fn player_names(&self) -> [&'static str; 2] {
@@ -362,6 +364,7 @@ fn each_fault_breaks_its_law() {
         (Fault::SolverHopes, "a move is worth what the position after it is worth"),
         (Fault::SolverGivesAway, "the best moves keep the result"),
         (Fault::SolverRefuses, "a solver solves late positions"),
+        (Fault::DrawingWithCodes, "a drawing is lines of text, at most 80 signs each"),
     ];
     let wrong: Vec<String> = faults
         .into_iter()

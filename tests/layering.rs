@@ -51,6 +51,8 @@ use Place::{Anywhere, In, Nowhere, OneFile};
 
 /// Where each dependency of Cargo.toml may be used. A new dependency needs a row.
 const CRATES: &[(&str, Place)] = &[
+    ("anstream", In(&["cli/"])),
+    ("anstyle", In(&["game/"])),
     ("bytemuck", Anywhere),
     ("crc32fast", Anywhere),
     ("schemars", Anywhere),
@@ -71,6 +73,7 @@ const CRATES: &[(&str, Place)] = &[
     ("protobuf", OneFile("run/")),
     ("plotters", In(&["arena/"])),
     ("libc", In(&["util/"])),
+    ("rustyline", In(&["human/"])),
     ("rayon", In(&["search/", "play/", "train/"])),
     ("safetensors", In(&["net/", "train/"])),
     ("shlex", In(&["run/"])),

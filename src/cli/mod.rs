@@ -3,6 +3,7 @@
 mod accuracy;
 mod analyze;
 mod bench;
+mod color;
 mod config;
 mod doctor;
 mod inspect;
