@@ -134,15 +134,12 @@ impl Shown {
         format!("{:>6}  {first} - {second}  {}  {} plies", self.index, self.result(), self.record.plies.len())
     }
 
-    /// The game move by move; `draw` draws a position with the move that led there.
+    /// The game move by move, with boards in colour or plain.
     ///
     /// # Errors
     /// When the start is no position, which [`read_games`] has made sure of.
-    pub fn text<G: Game>(
-        &self,
-        game: &G,
-        draw: impl Fn(&G::State, Option<crate::game::Action>) -> String,
-    ) -> Result<String, String> {
+    pub fn text<G: Game>(&self, game: &G, color: bool) -> Result<String, String> {
+        let draw = |state: &G::State, last| game.paint(state, last).render(color);
         let [first, second] = &self.players;
         let names = game.player_names();
         let mut state = game.parse_state(&self.record.start).map_err(|error| error.to_string())?;

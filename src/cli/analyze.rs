@@ -1,11 +1,9 @@
 //! `sparring analyze`.
 
-use std::io::{IsTerminal as _, stdout};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::ColorChoice;
-
+use super::color::Color;
 use super::{Failure, Outcome, print, usage_of};
 use crate::analyze::{Analysis, Bounds, Live, Look, Searcher, analyze, analyze_all, progress, table};
 use crate::game::{Game, Place};
@@ -65,9 +63,8 @@ pub struct Analyze {
     /// One JSON document instead of tables; with --positions an array
     #[arg(long)]
     json: bool,
-    /// Colours in tables
-    #[arg(long, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
-    color: ColorChoice,
+    #[command(flatten)]
+    color: Color,
 }
 
 impl Analyze {
@@ -82,19 +79,10 @@ impl Analyze {
         games::dispatch(&name, Desk { order: self, spec }).map_err(|error| Failure::Usage(error.to_string()))?
     }
 
-    /// Whether what goes to a stream that is or is not a terminal has colours.
-    fn colors(&self, is_terminal: bool) -> bool {
-        match self.color {
-            ColorChoice::Always => true,
-            ColorChoice::Never => false,
-            ColorChoice::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-        }
-    }
-
-    fn look(&self, terminal: &console::Term, is_terminal: bool) -> Look {
-        let width = terminal.size_checked().filter(|_| is_terminal).map_or(WIDTH, |(_, width)| width);
-        let top = self.top.map_or(TOP, |top| top as usize);
-        Look { top, width: width.into(), color: self.colors(is_terminal) }
+    /// How tables look on a stream that `terminal` is.
+    fn look(&self, terminal: &console::Term, color: bool) -> Look {
+        let width = terminal.size_checked().filter(|_| terminal.is_term()).map_or(WIDTH, |(_, width)| width);
+        Look { top: self.top.map_or(TOP, |top| top as usize), width: width.into(), color }
     }
 
     /// The analysis with as many moves as are wanted in a document.
@@ -149,10 +137,14 @@ impl Analyze {
         stop: &StopFlag,
     ) -> Outcome {
         let live = Live::new();
-        let board = game.draw(&place.state);
-        let look = self.look(&console::Term::stderr(), live.is_terminal());
+        let board = game.paint(&place.state, place.moves.last().copied());
+        let look = self.look(&console::Term::stderr(), self.color.of_stderr());
         let mut tell = |analysis: &Analysis| {
-            let text = if live.is_terminal() { table(analysis, &board, look) } else { progress(analysis, look) };
+            let text = if live.is_terminal() {
+                table(analysis, &board.render(look.color), look)
+            } else {
+                progress(analysis, look)
+            };
             live.show(&text);
         };
         let pace = live.pace(self.infinite);
@@ -162,7 +154,8 @@ impl Analyze {
         if self.json {
             print(&(serde_json::to_string_pretty(&self.cut(analysis))? + "\n"))?;
         } else {
-            print(&table(&analysis, &board, self.look(&console::Term::stdout(), stdout().is_terminal())))?;
+            let look = self.look(&console::Term::stdout(), self.color.of_stdout());
+            print(&table(&analysis, &board.render(look.color), look))?;
         }
         if stop.is_set() && !self.infinite { Err(Failure::Interrupted) } else { Ok(()) }
     }
@@ -175,7 +168,7 @@ impl Analyze {
         bounds: &Bounds,
         stop: &StopFlag,
     ) -> Outcome {
-        let look = self.look(&console::Term::stdout(), stdout().is_terminal());
+        let look = self.look(&console::Term::stdout(), self.color.of_stdout());
         let (mut document, mut printed, mut count) = (Vec::new(), Ok(()), 0);
         analyze_all(game, searcher, places, bounds, &|| stop.is_set(), &mut |analysis, place| {
             count += 1;
@@ -183,7 +176,8 @@ impl Analyze {
                 document.push(self.cut(analysis));
             } else if printed.is_ok() {
                 let gap = if count == 1 { "" } else { "\n" };
-                printed = print(&format!("{gap}{}", table(&analysis, &game.draw(&place.state), look)));
+                let board = game.paint(&place.state, place.moves.last().copied()).render(look.color);
+                printed = print(&format!("{gap}{}", table(&analysis, &board, look)));
             }
         })?;
         printed?;

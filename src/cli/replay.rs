@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::color::Color;
 use super::{Failure, Outcome, print};
 use crate::arena::{Shown, ShownError, game_of, read_games};
 use crate::game::Game;
@@ -22,6 +23,8 @@ pub struct Replay {
     /// The number of a game to show; may be repeated
     #[arg(long = "game", value_name = "N")]
     games: Vec<u64>,
+    #[command(flatten)]
+    color: Color,
 }
 
 impl Replay {
@@ -45,11 +48,12 @@ impl GameVisitor for Replay {
             let lines: String = games.iter().map(|game| format!("{}\n", game.line())).collect();
             return print(&format!("{lines}{} games; show one with --game N\n", games.len()));
         }
+        let color = self.color.of_stdout();
         for number in self.games {
             let last = games.last().map_or(0, |game: &Shown| game.index);
             let missing = || Failure::Usage(format!("there is no game {number}; they go up to {last}"));
             let shown = games.iter().find(|game| game.index == number).ok_or_else(missing)?;
-            print(&shown.text(&game, |state, _| game.draw(state)).map_err(Failure::Failed)?)?;
+            print(&shown.text(&game, color).map_err(Failure::Failed)?)?;
         }
         Ok(())
     }
