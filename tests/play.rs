@@ -2,11 +2,10 @@
 
 mod common;
 
-use std::io::Write as _;
-use std::process::Stdio;
-use std::time::Duration;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
 
-use common::{Done, PROGRAM, Process, run, sparring, words};
+use common::{Done, PROGRAM, run, sparring, words};
 use sparring::games::NAMES;
 
 /// What `sparring play ARGUMENTS` makes of `input`.
@@ -93,9 +92,11 @@ fn an_opponent_that_fails_ends_a_game_that_nobody_watches() {
 #[test]
 fn an_interrupt_leaves_at_once() {
     let mut command = sparring(words("play mcts:100000000 --game uttt --side second"));
-    command.stdin(Stdio::piped());
-    let process = Process::start(&mut command);
-    std::thread::sleep(Duration::from_millis(500));
-    process.signal("INT");
-    process.finish().expect(130);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // From its first line on it listens.
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success() && line.starts_with("against "), "{line}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }

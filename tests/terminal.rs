@@ -252,6 +252,23 @@ fn a_game_of_zener() {
 }
 
 #[test]
+fn keys_that_come_all_at_once_are_not_lost() {
+    let mut terminal = Terminal::play(&["mcts:200", "--game", "connect4"], false);
+    terminal.prompt();
+    for _ in 0..20 {
+        terminal.before = terminal.screen(false);
+        terminal.run(&["send-keys", "4", "Enter", "hint", "Enter", "undo", "Enter", "moves", "Enter"]);
+        terminal.wait(|screen| {
+            let lines: Vec<&str> = screen.lines().collect();
+            matches!(lines[..], [.., "x> moves", "#1 1  #2 2  #3 3  #4 4  #5 5  #6 6  #7 7", "x>"])
+        });
+        terminal.before = terminal.screen(false);
+        terminal.run(&["send-keys", "level", "Enter"]);
+        terminal.wait(|screen| screen.ends_with("a move\nx>"));
+    }
+}
+
+#[test]
 fn high_stacks_are_shown_whole() {
     let fen = "5/5/(WwX)1(xCQS)1(cqs)/5/5/5/5 w s - 9";
     let terminal = Terminal::play(&["mcts:20", "--game", "zener", "--position", fen], true);
