@@ -149,8 +149,8 @@ fn what_is_wrong_is_told_before_any_search() {
     let list = scratch.path().join("list.txt");
     fs::write(&list, "startpos\nstartpos moves e5 e5\n9/9/9 x -\n").unwrap();
     let list = list.to_str().unwrap();
-    let second = format!("{list}:2: ply 2: ");
-    let third = format!("{list}:3: ");
+    let second = format!("{list}, line 2: ply 2: ");
+    let third = format!("{list}, line 3: ");
     analyze("mcts:5", &["--game", "uttt", "--positions", list]).complains(2, &[&second, &third]);
 }
 

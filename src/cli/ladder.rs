@@ -61,17 +61,10 @@ impl LadderVerb {
     pub(super) fn run(self) -> Outcome {
         let stop = StopFlag::new();
         let _signals = Signals::listen(&stop)?;
-        let place = |name: &str| self.anchors.iter().position(|anchor| anchor == name);
-        let zero = match &self.zero {
-            Some(name) => {
-                place(name).ok_or_else(|| Failure::Usage(format!("--zero {name:?} is none of the anchors")))?
-            }
-            None => place("mcts:1000").unwrap_or(self.anchors.len() - 1),
-        };
         let params = LadderParams {
             checkpoints: self.checkpoints as usize,
             anchors: self.anchors.clone(),
-            zero,
+            zero: self.zero.clone(),
             games: self.games,
             simulations: self.sims,
             seed: self.seed,
@@ -86,7 +79,7 @@ impl LadderVerb {
 fn failure(error: LadderError) -> Failure {
     match error {
         LadderError::Player(error) => usage_of(error),
-        LadderError::NoCheckpoints { .. } => Failure::Usage(error.to_string()),
+        LadderError::NoCheckpoints { .. } | LadderError::NoZero { .. } => Failure::Usage(error.to_string()),
         _ => Failure::Failed(error.to_string()),
     }
 }
