@@ -2,7 +2,8 @@
 //!
 //! Modules are layers; each may import only what stands before it in this list (the table in
 //! `tests/layering.rs` is exact): [`util`], [`game`], [`games`], [`eval`], [`search`], [`data`], [`net`],
-//! [`play`], [`train`], [`run`], [`analyze`](mod@analyze), [`ugi`], [`human`], [`bench`](mod@bench), [`cli`].
+//! [`play`], [`train`], [`run`], [`arena`], [`analyze`](mod@analyze), [`ugi`], [`human`],
+//! [`bench`](mod@bench), [`cli`].
 //!
 //! Words with one meaning everywhere: a *ply* is one single move; a *turn* may have several plies. A
 //! *simulation* is one descent of the search tree, a *rollout* a game played out at random. A *prior* is a
@@ -11,6 +12,7 @@
 //! turn of the cycle of self-play, training and gate.
 
 pub mod analyze;
+pub mod arena;
 pub mod bench;
 pub mod cli;
 pub mod data;

@@ -2,7 +2,10 @@
 //! find faults: a game that breaks one of them is caught.
 
 use sparring::game::laws::check_all;
-use sparring::game::{Action, End, Game, PlaneShape, Player, PolicyShape, TextError, full_name, legal_list};
+use sparring::game::{
+    Action, Drawing, End, Game, Outcome, PlaneShape, Player, PolicyShape, Refusal, Solved, Solver, TextError,
+    full_name, legal_list,
+};
 use sparring::games::tictactoe::{State, TicTacToe};
 use sparring::games::{GameVisitor, NAMES, dispatch};
 use sparring::util::rng::Stream;
@@ -113,6 +116,11 @@ enum Fault {
     PanicsOnShortMove,
     SideForgotten,
     NamelessPlane,
+    SolverMissesAMove,
+    SolverHopes,
+    SolverGivesAway,
+    SolverRefuses,
+    DrawingWithCodes,
 }
 
 /// Tic-tac-toe with one fault.
@@ -287,12 +295,42 @@ impl Game for Faulty {
         }
     }
 
-    fn draw(&self, state: &State) -> String {
-        TicTacToe.draw(state)
+    fn paint(&self, state: &State, last: Option<Action>) -> Drawing {
+        let drawing = TicTacToe.paint(state, last);
+        if self.is(Fault::DrawingWithCodes) { format!("\x1b[1m{drawing}").into() } else { drawing }
     }
 
     fn player_names(&self) -> [&'static str; 2] {
         TicTacToe.player_names()
+    }
+
+    fn solver(&self) -> Option<Box<dyn Solver<Self>>> {
+        Some(Box::new(FaultySolver(self.0, TicTacToe.solver()?)))
+    }
+}
+
+/// The solver of tic-tac-toe with one fault.
+struct FaultySolver(Fault, Box<dyn Solver<TicTacToe>>);
+
+impl Solver<Faulty> for FaultySolver {
+    fn solve(&mut self, state: &State) -> Result<Solved, Refusal> {
+        let solved = self.1.solve(state)?;
+        let mut moves = solved.moves().to_vec();
+        let mover = TicTacToe.to_move(state);
+        match self.0 {
+            Fault::SolverMissesAMove if moves.len() > 3 => drop(moves.pop()),
+            Fault::SolverHopes if solved.outcome() == Outcome::Draw => moves[0].outcome = Outcome::Win(mover),
+            Fault::SolverRefuses if moves.len() == 2 => return Err(Refusal("too hard".to_owned())),
+            _ => {}
+        }
+        Ok(Solved::new(mover, moves))
+    }
+
+    fn best_moves(&mut self, state: &State) -> Result<Vec<Action>, Refusal> {
+        match self.0 {
+            Fault::SolverGivesAway => Ok(legal_list(&TicTacToe, state)),
+            _ => self.1.best_moves(state),
+        }
     }
 }
 
@@ -322,6 +360,11 @@ fn each_fault_breaks_its_law() {
         (Fault::PanicsOnShortMove, "no text makes reading a move panic"),
         (Fault::SideForgotten, "a position that was read is written the same"),
         (Fault::NamelessPlane, "each plane has a name"),
+        (Fault::SolverMissesAMove, "a solver judges every legal move"),
+        (Fault::SolverHopes, "a move is worth what the position after it is worth"),
+        (Fault::SolverGivesAway, "the best moves keep the result"),
+        (Fault::SolverRefuses, "a solver solves late positions"),
+        (Fault::DrawingWithCodes, "a drawing is lines of text, at most 80 signs each"),
     ];
     let wrong: Vec<String> = faults
         .into_iter()

@@ -92,7 +92,7 @@ fn results(run: &Path) -> BTreeMap<String, String> {
             let path = entry.unwrap().path();
             let name = format!("{folder}/{}", path.file_name().unwrap().to_string_lossy());
             // The hours of work and the number of savings are in there.
-            if name == "state/run.state" {
+            if name == "state/run.state" || name.starts_with("state/gen-") {
                 continue;
             }
             if folder == "checkpoints" {
@@ -394,7 +394,7 @@ fn a_read_only_folder_is_named() {
 }
 
 #[test]
-fn a_damaged_best_network_is_named() {
+fn a_damaged_best_network_is_named_and_restored() {
     let place = Place::after_one_generation();
     let best = place.best();
     let whole = fs::read(&best).unwrap();
@@ -409,11 +409,19 @@ fn a_damaged_best_network_is_named() {
         [Vec::new(), whole[..end / 2].to_vec(), whole[..end - 1].to_vec(), flipped(2), flipped(40), flipped(end - 5)];
     for damaged in cases {
         fs::write(&best, damaged).unwrap();
-        place.train(&["stop.iterations=2"]).finish().complains(1, &[&name]);
         run(["inspect".as_ref(), best.as_os_str()]).complains(1, &[&name]);
         run(["inspect".as_ref(), place.run().as_os_str()]).complains(1, &[&name]);
         run(["pit".as_ref(), place.run().as_os_str(), "random".as_ref()]).complains(1, &[&name]);
+        // The run itself keeps a copy.
+        let told = place.train(&["stop.iterations=1", "selfplay.games=20"]).finish().expect(0).err;
+        assert!(told.contains(&name) && told.contains("restored from the copy"), "{told}");
+        assert_eq!(fs::read(&best).unwrap(), whole);
     }
+    let copy = place.run().join("state/best.safetensors");
+    fs::write(&copy, "").unwrap();
+    fs::write(&best, flipped(end - 5)).unwrap();
+    place.train(&["stop.iterations=2"]).finish().complains(1, &[&name, "restore"]);
+    fs::write(&best, &whole).unwrap();
     // A whole checkpoint, but not the one that the run has made.
     let other = Place::after_one_generation();
     let stranger = Process::start(&mut train(
@@ -437,6 +445,7 @@ fn other_damaged_files_are_named_or_mended() {
         trainer.map(|name| name.to_string_lossy().into_owned()).find(|name| name.starts_with("step-")).unwrap();
     let files =
         ["state/run.state", &format!("state/{trainer}"), "games/gen-000001.games", "config.json", "metrics.jsonl"];
+    let mended = [files[0], files[1], files[2]];
     for name in files {
         let file = place.run().join(name);
         let whole = fs::read(&file).unwrap();
@@ -450,6 +459,7 @@ fn other_damaged_files_are_named_or_mended() {
             let done = copy.train(&["stop.iterations=2", "selfplay.games=20"]).finish();
             let named = done.err.contains(Path::new(name).file_name().unwrap().to_str().unwrap());
             match done.code {
+                1 if mended.contains(&name) => panic!("{name}: {}", done.err),
                 1 => assert!(named, "{name}: {}", done.err),
                 // What is only recorded does not stop a run; a flipped digit of a number is no damage that shows.
                 0 => assert!(named || name == "metrics.jsonl" || name == "config.json", "{name}: {}", done.err),
@@ -529,6 +539,49 @@ fn damaged_games_of_the_generation_in_progress_are_played_again() {
     assert_eq!(results(&place.run()), results(&whole.run()));
 }
 
+#[test]
+fn damage_of_what_a_run_goes_on_from_costs_only_time() {
+    // In the middle of the third generation, so that newer things are there than at the end of the second.
+    let place = Place::new();
+    let mut process = place.train(&[]);
+    process.wait_for("generation 3: gate,");
+    process.signal("INT");
+    let begun = process.finish();
+    assert!([0, 130].contains(&begun.code), "{begun:?}");
+    let state = |run: &Path, wanted: &str| -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(run.join("state")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.retain(|path| path.file_name().unwrap().to_str().unwrap().starts_with(wanted));
+        files.sort();
+        files
+    };
+    let steps = state(&place.run(), "step-").len();
+    assert_eq!((steps, state(&place.run(), "gen-").len()), (if begun.code == 0 { 2 } else { 3 }, 2));
+    type Damage = fn(&Path);
+    let newest: Damage = |file| fs::write(file, "").unwrap();
+    let gone: Damage = |file| fs::remove_file(file).unwrap();
+    let flipped: Damage = |file| {
+        let mut bytes = fs::read(file).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 8;
+        fs::write(file, bytes).unwrap();
+    };
+    for (what, damage) in
+        [("run.state", newest), ("run.state", gone), ("step-", flipped), ("step-", gone), ("both", flipped)]
+    {
+        let copy = Place::new();
+        assert!(Command::new("cp").arg("-r").arg(place.run()).arg(copy.run()).status().unwrap().success());
+        let wanted: &[&str] = if what == "both" { &["run.state", "step-", "gen-000002"] } else { &[what] };
+        for file in wanted.iter().filter_map(|wanted| state(&copy.run(), wanted).pop()) {
+            damage(&file);
+        }
+        let told = copy.train(&[]).finish().expect(0).err;
+        assert!(told.contains("goes back to the end of generation"), "{what}: {told}");
+        assert_same_results(&copy.run());
+        assert_same_records(&copy.run());
+    }
+}
+
 /// Every file of a folder and those below, with its bytes.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
@@ -562,7 +615,11 @@ fn files_of_another_run_or_time_are_refused_and_nothing_is_changed() {
     let strange = strange.into_iter().find(|path| path.file_name().unwrap().to_str().unwrap().starts_with("step-"));
     let (whole, strange) = (fs::read(&step).unwrap(), fs::read(strange.unwrap()).unwrap());
 
-    // A trainer's state that is whole, but not the one that was saved; and one that is not there.
+    // A trainer's state that is whole, but not the one that was saved; and one that is not there. Without a state to go back
+    // to the run stays as it is.
+    let end = run.join("state/gen-000000.state");
+    let beginning = fs::read(&end).unwrap();
+    fs::remove_file(&end).unwrap();
     fs::write(&step, strange).unwrap();
     let before = tree(&run);
     place.train(&rest).finish().complains(1, &[name, "another digest", "restore"]);
@@ -572,6 +629,7 @@ fn files_of_another_run_or_time_are_refused_and_nothing_is_changed() {
     place.train(&rest).finish().complains(1, &[name, "there is no", "restore"]);
     assert_eq!(tree(&run), before);
     fs::write(&step, &whole).unwrap();
+    fs::write(&end, beginning).unwrap();
 
     // A folder where files should be, a pointer and games of the other run, and a state that a kill has left behind.
     let stray = run.join("state/step-000000001.state");
@@ -625,7 +683,9 @@ fn a_lost_state_is_told_and_nothing_is_overwritten_and_a_lost_pointer_is_made_an
     fs::remove_file(&best).unwrap();
     place.train(&["stop.iterations=1", "selfplay.games=20"]).finish().expect(0);
     assert_eq!(fs::read(&best).unwrap(), pointer);
-    fs::remove_file(place.run().join("state/run.state")).unwrap();
+    for name in ["run.state", "gen-000000.state", "gen-000001.state"] {
+        fs::remove_file(place.run().join("state").join(name)).unwrap();
+    }
     let network = fs::read(place.run().join("checkpoints/gen-000001.safetensors")).unwrap();
     place.train(&again).finish().complains(1, &["no state/run.state", "restore"]);
     assert_eq!(fs::read(place.run().join("checkpoints/gen-000001.safetensors")).unwrap(), network);

@@ -4,7 +4,6 @@
 //! an [`Analysis`] of each; [`table`] and [`progress`] show it to a person, its JSON form to a program.
 
 mod live;
-mod positions;
 mod report;
 mod searcher;
 mod table;
@@ -14,12 +13,11 @@ mod tests;
 use std::time::{Duration, Instant};
 
 use crate::eval::EvalError;
-use crate::game::Game;
+use crate::game::{Game, Place};
 use crate::search::Tree;
 use crate::util::rng::{Purpose, Stream};
 
 pub use live::Live;
-pub use positions::{MoveError, Place, parse_file, replay};
 pub use report::{Analysis, Certain, MoveReport, Speaker, Verdict};
 pub use searcher::{Bounds, Ended, NoSearch, Searcher};
 pub use table::{Look, progress, table};

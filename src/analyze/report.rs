@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::positions::Place;
 use super::searcher::Ended;
-use crate::game::{Game, Outcome, Player, WdlPov, full_name};
+use crate::game::{Game, Outcome, Place, Player, WdlPov, full_name};
 use crate::search::{Insight, Proven, Tree};
 
 /// The longest line that is told.

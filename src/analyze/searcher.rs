@@ -120,6 +120,15 @@ impl<G: Game> Searcher<G> {
         }
     }
 
+    /// The wall time that the player takes for a move at most, where it has one.
+    pub fn time(&self) -> Option<Duration> {
+        match &self.player.seat {
+            Seat::Search(seat) => seat.time,
+            Seat::Mcts { time, .. } => *time,
+            Seat::Mover(_) => None,
+        }
+    }
+
     /// Threads to evaluate on. They change how long a search takes and nothing else.
     pub fn threads(&self) -> usize {
         self.threads

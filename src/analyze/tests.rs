@@ -16,6 +16,7 @@ use crate::search::SearchParams;
 /// A player that judges positions by hash.
 fn hashing<G: Game>(evaluators: impl EvaluatorSource<G> + 'static, search: SearchParams) -> Searcher<G> {
     let seat = SearchSeat {
+        time: None,
         evaluators: Arc::new(evaluators),
         search,
         simulations: 200,

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 
 use super::records::replay_window;
 use super::{Bench, BenchError, Figure, Rows, thread_counts};
-use crate::data::Sampler;
+use crate::data::{Batch, SampleKey, Sampler};
 use crate::game::Game;
 use crate::net::torch_device;
 use crate::run::learn::learn;
-use crate::train::Trainer;
+use crate::train::{BatchView, EagerTrainer, Trainer};
 use crate::util::rate::Meter;
 
 pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Result<(), BenchError> {
@@ -17,6 +17,7 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
     let window = replay_window(bench)?;
     let sampler = Sampler::new(bench.game.clone(), config.samples.clone());
     let batch = config.training.batch_size;
+    let ended = || BenchError::Inconsistent("training ended before it was measured");
     for (threads, on) in thread_counts() {
         let mut trainer = Trainer::new(&network.spec, &network.weights, config.training.clone(), device, threads)?;
         let meter = RefCell::new((Meter::new(bench.measure), true));
@@ -26,9 +27,23 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
             *go_on = meter.tick(batch as u64);
         };
         learn(&mut trainer, &sampler, &window, &bench.game, config.seed, 0, batch, 0..u64::MAX, &stop, &mut report)?;
-        let figure = Figure::of(meter.into_inner().0.rates());
-        let figure = figure.ok_or(BenchError::Inconsistent("training ended before it was measured"))?;
+        let figure = Figure::of(meter.into_inner().0.rates()).ok_or_else(ended)?;
         rows.add(&format!("batch {batch}, {on}"), "samples/s", figure);
+    }
+    // The baseline is spared the work of preparing batches.
+    let mut fixed = Batch::new(&bench.game, batch);
+    sampler.fill(&window, SampleKey { seed: config.seed, generation: 0, step: 0 }, &mut fixed)?;
+    for (threads, on) in thread_counts() {
+        let mut trainer = EagerTrainer::new(&network.spec, &network.weights, &config.training, threads)?;
+        let mut meter = Meter::new(bench.measure);
+        loop {
+            trainer.step(BatchView::from(&fixed))?;
+            if !meter.tick(batch as u64) {
+                break;
+            }
+        }
+        let figure = Figure::of(meter.rates()).ok_or_else(ended)?;
+        rows.add(&format!("libtorch eager f32, batch {batch}, {on}"), "samples/s", figure);
     }
     Ok(())
 }

@@ -7,13 +7,12 @@ use std::time::Duration;
 use clap::ColorChoice;
 
 use super::{Failure, Outcome, print, usage_of};
-use crate::analyze::{
-    Analysis, Bounds, Live, Look, Place, Searcher, analyze, analyze_all, parse_file, progress, table,
-};
-use crate::game::Game;
+use crate::analyze::{Analysis, Bounds, Live, Look, Searcher, analyze, analyze_all, progress, table};
+use crate::game::{Game, Place};
 use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
 use crate::run::player::PlayerSpec;
+use crate::run::positions::read_places;
 use crate::run::stop::{Signals, StopFlag};
 
 /// Moves of a table where nothing is said.
@@ -117,15 +116,8 @@ impl GameVisitor for Desk {
         let Self { order, spec } = self;
         let stop = StopFlag::new();
         let _signals = Signals::listen(&stop)?;
-        let places = match &order.positions {
-            None => None,
-            Some(path) => {
-                let failed =
-                    |error: std::io::Error| Failure::Usage(format!("{} cannot be read: {error}", path.display()));
-                let text = std::fs::read_to_string(path).map_err(failed)?;
-                Some(parse_file(&game, path, &text).map_err(Failure::Usage)?)
-            }
-        };
+        let places = order.positions.as_deref().map(|path| read_places(&game, path));
+        let places = places.transpose().map_err(Failure::Usage)?;
         let moves: Vec<&str> = order.moves.iter().flat_map(|text| text.split_whitespace()).collect();
         let place = Place::new(&game, order.position.as_deref(), &moves);
         let place = place.map_err(|problem| Failure::Usage(format!("--position and --moves: {problem}")))?;
@@ -138,7 +130,7 @@ impl GameVisitor for Desk {
             _ if order.infinite => Bounds::simulations(u32::MAX),
             (Some(simulations), _) => Bounds::simulations(simulations),
             (None, Some(time)) => Bounds { time: Some(Duration::from_millis(time)), ..Bounds::simulations(u32::MAX) },
-            (None, None) => Bounds::simulations(searcher.simulations()),
+            (None, None) => Bounds { time: searcher.time(), ..Bounds::simulations(searcher.simulations()) },
         };
         match places {
             Some(places) => order.several(&game, &mut searcher, &places, &bounds, &stop),

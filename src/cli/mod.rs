@@ -1,13 +1,18 @@
 //! The command line: one thin file for each verb, no logic.
 
+mod accuracy;
 mod analyze;
 mod bench;
+mod color;
 mod config;
 mod doctor;
 mod inspect;
+mod ladder;
+mod live;
 mod perft;
 mod pit;
 mod play;
+mod replay;
 mod train;
 mod ugi;
 
@@ -65,8 +70,11 @@ enum Verb {
     Train(train::Train),
     Pit(pit::Pit),
     Play(play::Play),
+    Replay(replay::Replay),
+    Ladder(ladder::LadderVerb),
     Analyze(analyze::Analyze),
     Ugi(ugi::Ugi),
+    Accuracy(accuracy::Accuracy),
     Perft(perft::Perft),
     /// List the games with their options
     #[command(after_help = "Example:\n  sparring games")]
@@ -96,8 +104,11 @@ pub fn main() -> ExitCode {
         Verb::Train(verb) => verb.run(),
         Verb::Pit(verb) => verb.run(),
         Verb::Play(verb) => verb.run(),
+        Verb::Replay(verb) => verb.run(),
+        Verb::Ladder(verb) => verb.run(),
         Verb::Analyze(verb) => verb.run(),
         Verb::Ugi(verb) => verb.run(),
+        Verb::Accuracy(verb) => verb.run(),
         Verb::Perft(verb) => verb.run(),
         Verb::Games => perft::list_games(),
         Verb::Config(verb) => verb.run(),

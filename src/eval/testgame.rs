@@ -1,6 +1,6 @@
 //! A small game for tests: players move twice in a row, and every symmetry of the square holds.
 
-use crate::game::{Action, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError};
+use crate::game::{Action, Drawing, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError};
 use crate::util::rng::Stream;
 
 /// Three in a row on 4x4: the first player sets one stone, then each sets two in turn.
@@ -163,8 +163,8 @@ impl Game for Pairs {
         Ok(Stones(stones))
     }
 
-    fn draw(&self, state: &Stones) -> String {
-        self.state_text(state)
+    fn paint(&self, state: &Stones, _: Option<Action>) -> Drawing {
+        self.state_text(state).into()
     }
 
     fn player_names(&self) -> [&'static str; 2] {

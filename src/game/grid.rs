@@ -1,7 +1,7 @@
 //! What the notations of square boards share: rows of cells as text, squares such as `c4`, the eight
-//! symmetries, and a plain drawing.
+//! symmetries, and a drawing.
 
-use super::{Game, Outcome, Player, TextError};
+use super::{Drawing, Game, Ink, Outcome, Player, TextError};
 
 /// `text` in quotes for an error message, control characters escaped, cut when very long.
 pub fn quoted(text: &str) -> String {
@@ -161,31 +161,75 @@ pub const fn map_square(symmetry: usize, size: usize, i: usize, j: usize) -> (us
 }
 
 /// Draws a square board for a person: letters above, numbers at the left, `cell(column, row)` the sign of
-/// each cell. With a `block` there is a line after every so many rows and columns.
-pub fn draw_square(size: usize, block: Option<usize>, cell: impl Fn(usize, usize) -> char) -> String {
+/// each cell and what it is. With a `block` there is a line after every so many rows and columns. The cell `last`,
+/// as (column, row), stands in brackets.
+pub fn paint_square(
+    size: usize,
+    block: Option<usize>,
+    last: Option<(usize, usize)>,
+    cell: impl Fn(usize, usize) -> (Ink, char),
+) -> Drawing {
     let is_border = |at: usize| at > 0 && block.is_some_and(|block| at.is_multiple_of(block));
-    let mut text = String::from("   ");
+    let mut out = Drawing::new();
+    out.push(Ink::Frame, "   ");
     for column in 0..size {
-        text.push_str(if is_border(column) { "   " } else { " " });
-        text.push(letter(column));
+        let gap = if is_border(column) { "   " } else { " " };
+        out.push(Ink::Frame, format_args!("{gap}{}", letter(column)));
     }
-    text.push('\n');
+    out.push(Ink::Frame, "\n");
     for row in 0..size {
         if is_border(row) {
-            text.push_str("   ");
-            for column in 0..size {
-                text.push_str(if is_border(column) { "-+--" } else { "--" });
-            }
-            text.push_str("-\n");
+            out.push(Ink::Frame, "   ");
+            (0..size).for_each(|column| out.push(Ink::Frame, if is_border(column) { "-+--" } else { "--" }));
+            out.push(Ink::Frame, "-\n");
         }
-        text.push_str(&format!("{:>2} ", row + 1));
-        for column in 0..size {
-            text.push_str(if is_border(column) { " | " } else { " " });
-            text.push(cell(column, row));
-        }
-        text.push('\n');
+        out.push(Ink::Frame, format_args!("{:>2} ", row + 1));
+        let cells = (0..size).map(|column| {
+            let (ink, sign) = cell(column, row);
+            Cell { ink, sign, is_last: last == Some((column, row)), border: is_border(column) }
+        });
+        paint_row(&mut out, cells);
     }
-    text
+    out
+}
+
+/// A cell of a row that [`paint_row`] draws.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// What it is.
+    pub ink: Ink,
+    /// How it is drawn.
+    pub sign: char,
+    /// The last move was made here: it stands in brackets.
+    pub is_last: bool,
+    /// A line divides it from the cell before.
+    pub border: bool,
+}
+
+/// Draws cells with a space, or a border, before each of them, and ends the line.
+pub fn paint_row(out: &mut Drawing, cells: impl IntoIterator<Item = Cell>) {
+    const SPACE: (Ink, &str) = (Ink::Frame, " ");
+    const CLOSE: (Ink, &str) = (Ink::Mark, "]");
+    let mut after_last = false;
+    for Cell { ink, sign, is_last, border } in cells {
+        let before = if after_last { CLOSE } else { SPACE };
+        if border {
+            out.push(before.0, before.1);
+            out.push(Ink::Frame, "|");
+        }
+        let (gap, text) = match (is_last, border) {
+            (true, _) => (Ink::Mark, "["),
+            (false, true) => SPACE,
+            (false, false) => before,
+        };
+        out.push(gap, text);
+        out.push(ink, sign);
+        after_last = is_last;
+    }
+    if after_last {
+        out.push(CLOSE.0, CLOSE.1);
+    }
+    out.push(Ink::Frame, "\n");
 }
 
 /// Checks the numbers of stones in a game where players take turns and each move adds one stone.
@@ -207,12 +251,12 @@ pub fn check_counts(counts: [u32; 2], to_move: Player) -> Result<(), TextError> 
 }
 
 /// The line under a drawing: who is to move, or how the game ended.
-pub fn caption<G: Game>(game: &G, state: &G::State) -> String {
-    let name = |player: Player| game.player_names()[player.index()];
+pub fn caption<G: Game>(game: &G, state: &G::State) -> Drawing {
+    let name = |player: Player| Drawing::new().with(Ink::Piece(player), game.player_names()[player.index()]);
     match game.end(state).map(|end| end.outcome) {
-        None => format!("{} to move\n", name(game.to_move(state))),
-        Some(Outcome::Win(player)) => format!("{} has won\n", name(player)),
-        Some(Outcome::Draw) => "drawn\n".to_owned(),
+        None => name(game.to_move(state)).with(Ink::Text, " to move\n"),
+        Some(Outcome::Win(player)) => name(player).with(Ink::Text, " has won\n"),
+        Some(Outcome::Draw) => "drawn\n".into(),
     }
 }
 
@@ -266,6 +310,18 @@ mod tests {
         for image in images {
             assert_eq!(image.into_iter().collect::<std::collections::BTreeSet<_>>().len(), 9);
         }
+    }
+
+    #[test]
+    fn the_last_move_stands_in_brackets_wherever_it_is() {
+        let board = |last| paint_square(4, Some(2), Some(last), |_, _| (Ink::Frame, '.')).to_string();
+        let row = |last| board(last).lines().nth(1).unwrap().to_owned();
+        assert_eq!(row((0, 0)), " 1 [.]. | . .");
+        assert_eq!(row((1, 0)), " 1  .[.]| . .");
+        assert_eq!(row((2, 0)), " 1  . . |[.].");
+        assert_eq!(row((3, 0)), " 1  . . | .[.]");
+        assert_eq!(row((3, 1)), " 1  . . | . .");
+        assert_eq!(board((3, 3)).lines().nth(3), Some("   -----+-----"));
     }
 
     #[test]

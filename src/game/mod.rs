@@ -4,12 +4,20 @@ pub mod bits;
 pub mod grid;
 pub mod laws;
 mod options;
+mod paint;
 pub mod perft;
+mod place;
+mod solver;
 #[cfg(test)]
 pub(crate) mod toy;
 mod value;
 
 pub use options::{bad_value, option_values};
+#[cfg(test)]
+pub(crate) use paint::without_colors;
+pub use paint::{Drawing, Ink};
+pub use place::{MoveError, Place, parse_places, replay};
+pub use solver::{Refusal, Solved, SolvedMove, Solver};
 pub use value::{Outcome, Player, WdlAbs, WdlPov};
 
 use std::fmt::Debug;
@@ -255,10 +263,26 @@ pub trait Game: Clone + Debug + Send + Sync + 'static {
     /// # Errors
     /// Names the field that is malformed or impossible and what was expected.
     fn parse_state(&self, text: &str) -> Result<Self::State, TextError>;
-    /// The position drawn for a person: several lines, no colour codes, with coordinates.
-    fn draw(&self, state: &Self::State) -> String;
+    /// The position drawn for a person: several lines with coordinates, at most 80 signs wide. `last`, the move that
+    /// led here where one is known, is marked. No escape codes: what parts mean is said by their [`Ink`].
+    fn paint(&self, state: &Self::State, last: Option<Action>) -> Drawing;
+    /// The position drawn without colours and without a mark at the last move.
+    fn draw(&self, state: &Self::State) -> String {
+        self.paint(state, None).to_string()
+    }
     /// What the players are called, first then second ("x" and "o", "white" and "black").
     fn player_names(&self) -> [&'static str; 2];
+    /// Who is to move, in a few words for a prompt. Override where a turn has several kinds of moves, to say which
+    /// this is.
+    fn turn_text(&self, state: &Self::State) -> String {
+        self.player_names()[self.to_move(state).index()].to_owned()
+    }
+
+    /// Perfect play, for games that can supply it: `sparring pit` and others then have the player `solver`, and
+    /// `sparring accuracy` measures against it. None unless overridden.
+    fn solver(&self) -> Option<Box<dyn Solver<Self>>> {
+        None
+    }
 }
 
 /// The legal moves of `state` in a new list.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Action, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError};
+use super::{Action, Drawing, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError};
 use crate::util::rng::Stream;
 
 /// One position of a [`Graph`].
@@ -268,8 +268,8 @@ impl Game for Graph {
         Err(TextError::new("positions of this game carry a history and have no text"))
     }
 
-    fn draw(&self, state: &Token) -> String {
-        self.state_text(state)
+    fn paint(&self, state: &Token, _: Option<Action>) -> Drawing {
+        self.state_text(state).into()
     }
 
     fn player_names(&self) -> [&'static str; 2] {

@@ -1,8 +1,11 @@
 //! Connect four: 7 columns of 6 cells, discs fall to the lowest free one.
 
+mod solver;
+
 use crate::game::bits::{nth_one, ones};
 use crate::game::{
-    Action, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
+    Action, Drawing, End, EndReason, Game, Ink, Outcome, PlaneShape, Player, PolicyShape, Solver, TextError, grid,
+    option_values,
 };
 use crate::util::rng::Stream;
 
@@ -238,24 +241,30 @@ impl Game for ConnectFour {
         Ok(state)
     }
 
-    fn draw(&self, state: &State) -> String {
-        let mut text = String::new();
+    fn paint(&self, state: &State, last: Option<Action>) -> Drawing {
+        let mut drawing = Drawing::new();
+        // The last disc is the highest of its column.
+        let height = |column: usize| (state.all() >> (column * STRIDE) & ((1 << ROWS) - 1)).count_ones() as usize;
+        let last = last.map(|action| (ROWS.saturating_sub(height(action.index())), action.index()));
         for row in 0..ROWS {
-            for column in 0..COLUMNS {
-                text.push(' ');
-                text.push(state.sign(row, column).unwrap_or('.'));
-            }
-            text.push('\n');
+            let cells = (0..COLUMNS).map(|column| {
+                let owner =
+                    Player::BOTH.into_iter().find(|player| state.sign(row, column) == Some(SIGNS[player.index()]));
+                let (ink, sign) = owner.map_or((Ink::Frame, '.'), |player| (Ink::Piece(player), SIGNS[player.index()]));
+                grid::Cell { ink, sign, is_last: last == Some((row, column)), border: false }
+            });
+            grid::paint_row(&mut drawing, cells);
         }
-        for column in 1..=COLUMNS {
-            text.push_str(&format!(" {column}"));
-        }
-        text.push('\n');
-        text + &grid::caption(self, state)
+        (1..=COLUMNS).for_each(|column| drawing.push(Ink::Frame, format_args!(" {column}")));
+        drawing.with(Ink::Frame, "\n").above(grid::caption(self, state))
     }
 
     fn player_names(&self) -> [&'static str; 2] {
         ["x", "o"]
+    }
+
+    fn solver(&self) -> Option<Box<dyn Solver<Self>>> {
+        Some(Box::new(solver::Perfect::new()))
     }
 }
 
@@ -287,5 +296,7 @@ mod tests {
         let state = ConnectFour.parse_state("7/7/7/7/3o3/3x2x o").unwrap();
         let drawn = ConnectFour.draw(&state);
         assert!(drawn.ends_with(" . . . o . . .\n . . . x . . x\n 1 2 3 4 5 6 7\no to move\n"), "{drawn}");
+        let marked = ConnectFour.paint(&state, Some(Action(6))).to_string();
+        assert!(marked.contains(" . . . o . . .\n . . . x . .[x]\n 1 2"), "{marked}");
     }
 }

@@ -63,6 +63,18 @@ pub fn dispatch<V: GameVisitor>(spec: &str, visitor: V) -> Result<V::Output, Gam
     dispatch_options(name, &options, visitor)
 }
 
+/// The names of the games that bring a solver.
+pub fn solved_names() -> Vec<&'static str> {
+    struct HasSolver;
+    impl GameVisitor for HasSolver {
+        type Output = bool;
+        fn visit<G: Game>(self, game: G) -> bool {
+            game.solver().is_some()
+        }
+    }
+    NAMES.iter().copied().filter(|name| dispatch_options(name, &[], HasSolver) == Ok(true)).collect()
+}
+
 /// Splits `NAME:OPTION=VALUE,...` into the name and the options, without looking at what they mean.
 ///
 /// # Errors
@@ -159,7 +171,8 @@ fn list_options(known: &[OptionInfo]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::game::full_name;
+    use crate::game::{full_name, without_colors};
+    use crate::util::rng::Stream;
 
     struct FullName;
 
@@ -178,6 +191,47 @@ mod tests {
         }
         assert_eq!(dispatch("othello:size=6", FullName).unwrap(), "othello:size=6");
         assert_eq!(dispatch("othello:size=8", FullName).unwrap(), "othello");
+    }
+
+    struct Drawings;
+
+    impl GameVisitor for Drawings {
+        type Output = ();
+
+        /// Leaves room for a prompt and what was said last in a terminal of 80 columns and 24 rows.
+        fn visit<G: Game>(self, game: G) {
+            let mut marked = 0;
+            for seed in 0..20 {
+                let mut random = Stream::test(seed);
+                let (mut state, mut last) = (game.start(&mut random), None);
+                loop {
+                    let drawing = game.paint(&state, last);
+                    let plain = drawing.to_string();
+                    let place = || format!("{}\n{plain}", game.state_text(&state));
+                    assert!(plain.lines().all(|line| line.chars().count() <= 80), "{}", place());
+                    assert!(plain.lines().count() <= 15 && plain.ends_with('\n'), "{}", place());
+                    assert!(plain.lines().all(|line| line.trim_end() == line), "{}", place());
+                    assert_eq!(without_colors(&drawing.colored()), plain);
+                    assert!(drawing.colored().len() > plain.len(), "{}", place());
+                    assert_eq!(game.draw(&state), game.paint(&state, None).to_string());
+                    marked += usize::from(plain != game.draw(&state));
+                    if game.end(&state).is_some() {
+                        break;
+                    }
+                    last = Some(game.random_action(&state, &mut random, &mut Vec::new()));
+                    game.play(&mut state, last.expect("it is there"));
+                }
+            }
+            assert!(marked > 20, "{}: the last move is marked", G::NAME);
+        }
+    }
+
+    #[test]
+    fn drawings_fit_a_terminal_and_say_the_same_without_colours() {
+        for &name in NAMES {
+            dispatch(name, Drawings).unwrap();
+        }
+        dispatch("othello:size=10", Drawings).unwrap();
     }
 
     #[test]

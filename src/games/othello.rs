@@ -4,8 +4,8 @@ use std::hash::{Hash, Hasher};
 
 use crate::game::bits::{nth_one_wide, ones_wide};
 use crate::game::{
-    Action, End, EndReason, Game, OptionInfo, Outcome, PlaneShape, Player, PolicyShape, TextError, bad_value, grid,
-    option_values,
+    Action, Drawing, End, EndReason, Game, Ink, OptionInfo, Outcome, PlaneShape, Player, PolicyShape, TextError,
+    bad_value, grid, option_values,
 };
 use crate::util::rng::Stream;
 
@@ -341,10 +341,20 @@ impl Game for Othello {
         Ok(state)
     }
 
-    fn draw(&self, state: &State) -> String {
-        let board = grid::draw_square(self.size, None, |column, row| self.sign(state, column, row).unwrap_or('.'));
+    /// `+` marks where the mover can place a disc.
+    fn paint(&self, state: &State, last: Option<Action>) -> Drawing {
+        let last = last.filter(|&action| action != self.pass());
+        let last = last.map(|action| (action.index() / self.size, action.index() % self.size));
+        let board = grid::paint_square(self.size, None, last, |column, row| {
+            let is = |cells: u128| cells >> (self.size * column + row) & 1 == 1;
+            match Player::BOTH.into_iter().find(|player| is(state.discs[player.index()])) {
+                Some(player) => (Ink::Piece(player), SIGNS[player.index()]),
+                None if is(state.places) => (Ink::Open, '+'),
+                None => (Ink::Frame, '.'),
+            }
+        });
         let [x, o] = state.count();
-        format!("{board}{x} x, {o} o; {}", grid::caption(self, state))
+        board.with(Ink::Text, format_args!("{x} x, {o} o; ")).above(grid::caption(self, state))
     }
 
     /// Black, who moves first, is x.
@@ -397,6 +407,21 @@ mod tests {
             game.parse_action("i1").unwrap_err().to_string(),
             "move \"i1\": expected a column letter a to h and a row number 1 to 8, or pass"
         );
+    }
+
+    #[test]
+    fn drawn_with_the_places_and_the_last_move() {
+        let game = Othello::new(4).unwrap();
+        let mut state = game.startpos();
+        assert_eq!(
+            game.draw(&state),
+            "    a b c d\n 1  . + . .\n 2  + o x .\n 3  . x o +\n 4  . . + .\n2 x, 2 o; x to move\n"
+        );
+        let action = game.parse_action("b1").unwrap();
+        game.play(&mut state, action);
+        let marked = game.paint(&state, Some(action)).to_string();
+        assert_eq!(marked, "    a b c d\n 1  +[x]+ .\n 2  . x x .\n 3  + x o .\n 4  . . . .\n4 x, 1 o; o to move\n");
+        assert_eq!(game.paint(&state, Some(game.pass())).to_string(), game.draw(&state));
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! Tic-tac-toe.
 
+mod solver;
+
 use crate::game::bits::{THREE_IN_LINE, nth_one, ones};
-use crate::game::{Action, End, EndReason, Game, PlaneShape, Player, PolicyShape, TextError, grid, option_values};
+use crate::game::{
+    Action, Drawing, End, EndReason, Game, Ink, PlaneShape, Player, PolicyShape, Solver, TextError, grid, option_values,
+};
 use crate::util::rng::Stream;
 
 const ALL: u16 = 0o777;
@@ -173,15 +177,22 @@ impl Game for TicTacToe {
         Ok(state)
     }
 
-    fn draw(&self, state: &State) -> String {
-        let board = grid::draw_square(3, None, |column, row| {
-            (0..2).find(|&player| state.stones[player] >> (3 * column + row) & 1 == 1).map_or('.', |p| SIGNS[p])
+    fn paint(&self, state: &State, last: Option<Action>) -> Drawing {
+        let last = last.map(|action| (action.index() / 3, action.index() % 3));
+        let board = grid::paint_square(3, None, last, |column, row| {
+            let is = |player: &Player| state.stones[player.index()] >> (3 * column + row) & 1 == 1;
+            let owner = Player::BOTH.into_iter().find(is);
+            owner.map_or((Ink::Frame, '.'), |player| (Ink::Piece(player), SIGNS[player.index()]))
         });
-        board + &grid::caption(self, state)
+        board.above(grid::caption(self, state))
     }
 
     fn player_names(&self) -> [&'static str; 2] {
         ["x", "o"]
+    }
+
+    fn solver(&self) -> Option<Box<dyn Solver<Self>>> {
+        Some(Box::new(solver::Perfect))
     }
 }
 
@@ -212,5 +223,8 @@ mod tests {
     fn drawn_with_coordinates() {
         let state = TicTacToe.parse_state("x2/1o1/2x o").unwrap();
         assert_eq!(TicTacToe.draw(&state), "    a b c\n 1  x . .\n 2  . o .\n 3  . . x\no to move\n");
+        let last = TicTacToe.parse_action("c3").unwrap();
+        let marked = TicTacToe.paint(&state, Some(last)).to_string();
+        assert!(marked.ends_with(" 2  . o .\n 3  . .[x]\no to move\n"), "{marked}");
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::game::bits::{THREE_IN_LINE, ones};
 use crate::game::{
-    Action, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
+    Action, Drawing, End, EndReason, Game, Outcome, PlaneShape, Player, PolicyShape, TextError, grid, option_values,
 };
 use crate::util::rng::Stream;
 
 mod fen;
+mod paint;
 
 /// Rows and columns of the whole grid.
 const SIZE: usize = 9;
@@ -202,12 +203,10 @@ impl State {
         (board, NTH_CELL[self.free(board) as usize][nth].into())
     }
 
-    fn sign(&self, column: usize, row: usize) -> Option<char> {
+    /// Whose stone is on a square.
+    fn owner(&self, column: usize, row: usize) -> Option<Player> {
         let (board, cell) = SPLIT[SIZE * column + row];
-        Player::BOTH
-            .into_iter()
-            .find(|&player| part(self.stones[usize::from(board)], player) >> cell & 1 == 1)
-            .map(|player| SIGNS[player.index()])
+        Player::BOTH.into_iter().find(|&player| part(self.stones[usize::from(board)], player) >> cell & 1 == 1)
     }
 }
 
@@ -437,23 +436,8 @@ impl Game for Uttt {
         fen::read(text)
     }
 
-    /// A decided board shows its winner in all cells (`X`, `O`, or `-` for a draw); `+` marks free cells that
-    /// the mover can play.
-    fn draw(&self, state: &State) -> String {
-        let playable = state.playable();
-        let cell = |column: usize, row: usize| {
-            let board = SPLIT[SIZE * column + row].0;
-            let is = |boards: u32| boards >> board & 1 == 1;
-            match state.sign(column, row) {
-                _ if is(part(state.won, Player::First)) => 'X',
-                _ if is(part(state.won, Player::Second)) => 'O',
-                _ if !is(state.open) => '-',
-                Some(sign) => sign,
-                None if is(playable) => '+',
-                None => '.',
-            }
-        };
-        grid::draw_square(SIZE, Some(3), cell) + &grid::caption(self, state)
+    fn paint(&self, state: &State, last: Option<Action>) -> Drawing {
+        paint::paint(state, last)
     }
 
     fn player_names(&self) -> [&'static str; 2] {
@@ -487,16 +471,5 @@ mod tests {
             (Uttt.key(&state), planes)
         });
         assert_eq!(one, other);
-    }
-
-    #[test]
-    fn drawn_with_coordinates() {
-        let state = Uttt.parse_state("9/9/9/9/9/9/9/9/8x o 9").unwrap();
-        let drawn = Uttt.draw(&state);
-        let lines: Vec<&str> = drawn.lines().collect();
-        assert_eq!(lines[0], "    a b c   d e f   g h i");
-        assert_eq!(lines[4], "   -------+-------+-------");
-        assert_eq!(lines[11], " 9  . . . | . . . | + + x");
-        assert_eq!(lines[12], "o to move");
     }
 }

@@ -5,6 +5,8 @@ use crate::run::strict::nearest;
 /// What was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
+    /// Nothing.
+    Nothing,
     /// Anything that is no other command.
     Move(String),
     Board,
@@ -14,7 +16,8 @@ pub(super) enum Command {
     Undo,
     New,
     Swap,
-    Level(u64),
+    /// Without a number: what the level is.
+    Level(Option<i64>),
     Save(String),
     Resign,
     Help,
@@ -23,37 +26,40 @@ pub(super) enum Command {
 
 /// The commands as they are written, and what they do.
 pub(super) const COMMANDS: [(&str, &str); 13] = [
-    ("MOVE", "make a move, by its notation or as #NUMBER in the list of moves"),
+    ("MOVE", "make a move, by its notation or its number in the list of moves"),
     ("board", "show the position again"),
-    ("moves", "list the possible moves"),
+    ("moves", "list the possible moves with their numbers"),
     ("hint", "what the opponent would play in your place"),
     ("eval", "what the opponent thinks of the position"),
     ("undo", "take back your last move"),
     ("new", "a new game"),
     ("swap", "change sides"),
     ("level N", "let the opponent make N simulations a move"),
-    ("save FILE", "write the game to a file"),
+    ("save FILE", "write the game to a file, which `sparring play --load` reads"),
     ("resign", "give up"),
     ("help", "this list"),
     ("quit", "leave"),
 ];
 
-/// The most that `level` takes.
-const MOST_SIMULATIONS: u64 = 100_000_000;
+/// The words that commands begin with.
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
+    COMMANDS[1..].iter().filter_map(|(usage, _)| usage.split(' ').next())
+}
 
-/// The command on a line; `None` on an empty one.
+/// The command on a line.
 ///
 /// # Errors
 /// What is wrong and what is expected.
-pub(super) fn parse(line: &str) -> Result<Option<Command>, String> {
+pub(super) fn parse(line: &str) -> Result<Command, String> {
+    let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
     let alone = |command: Command| match rest {
-        "" => Ok(Some(command)),
+        "" => Ok(command),
         _ => Err(format!("`{word}` stands alone")),
     };
     match word {
-        "" => Ok(None),
+        "" => Ok(Command::Nothing),
         "board" => alone(Command::Board),
         "moves" => alone(Command::Moves),
         "hint" => alone(Command::Hint),
@@ -64,18 +70,19 @@ pub(super) fn parse(line: &str) -> Result<Option<Command>, String> {
         "resign" => alone(Command::Resign),
         "help" | "?" => alone(Command::Help),
         "quit" | "exit" => alone(Command::Quit),
+        "level" if rest.is_empty() => Ok(Command::Level(None)),
         "level" => match rest.parse() {
-            Ok(simulations) if (1..=MOST_SIMULATIONS).contains(&simulations) => Ok(Some(Command::Level(simulations))),
-            _ => Err(format!("`level` takes a number of simulations from 1 to {MOST_SIMULATIONS}")),
+            Ok(simulations) => Ok(Command::Level(Some(simulations))),
+            Err(_) => Err(format!("`level` takes a number of simulations, not {rest:?}")),
         },
         "save" if rest.is_empty() => Err("`save` takes the name of a file".to_owned()),
-        "save" => Ok(Some(Command::Save(rest.to_owned()))),
+        "save" => Ok(Command::Save(rest.to_owned())),
         // A word of several letters that looks like a command is more likely that than a move.
-        _ => match nearest(word, COMMANDS.iter().filter_map(|(usage, _)| usage.split(' ').next())) {
+        _ => match nearest(word, words()) {
             Some(near) if word.len() > 3 && !word.contains(|sign: char| sign.is_ascii_digit()) => {
                 Err(format!("there is no command {word:?}; did you mean `{near}`?"))
             }
-            _ => Ok(Some(Command::Move(line.to_owned()))),
+            _ => Ok(Command::Move(line.to_owned())),
         },
     }
 }

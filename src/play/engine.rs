@@ -5,8 +5,8 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use super::seat::{Mover, Turn};
-use crate::game::{Action, Game};
+use super::seat::{Choice, Mover, Turn};
+use crate::game::{Game, WdlPov};
 use crate::util::rng::Stream;
 
 /// Longer lines are no protocol.
@@ -80,7 +80,7 @@ pub struct EngineMover {
 }
 
 impl<G: Game> Mover<G> for EngineMover {
-    fn choose(&mut self, game: &G, turn: &Turn<'_, G>, _: Stream) -> Result<Action, String> {
+    fn choose(&mut self, game: &G, turn: &Turn<'_, G>, _: Stream) -> Result<Choice, String> {
         let mut process = match self.process.take() {
             Some(running) => running,
             None => Process::start(&self.engine)?,
@@ -95,9 +95,10 @@ impl<G: Game> Mover<G> for EngineMover {
         let answer = process.answer(self.engine.pace.longest(), "bestmove")?;
         let action =
             game.parse_action(&answer).map_err(|error| format!("its answer \"bestmove {answer}\": {error}"))?;
+        let value = process.opinion.map(|value| value.abs(game.to_move(turn.state)));
         // One that has failed is not asked again.
         self.process = Some(process);
-        Ok(action)
+        Ok(Choice { action, value })
     }
 }
 
@@ -108,6 +109,17 @@ struct Process {
     input: Option<ChildStdin>,
     /// Its lines, read by a thread that ends with them.
     lines: Receiver<String>,
+    /// The last `wdl` that it told of since the last command.
+    opinion: Option<WdlPov>,
+}
+
+/// The value behind `wdl` on an `info` line: win, draw and loss of the player to move in thousandths.
+fn opinion(line: &str) -> Option<WdlPov> {
+    let mut words = line.strip_prefix("info ")?.split_whitespace().skip_while(|&word| word != "wdl").skip(1);
+    let mut share = || words.next()?.parse().ok().filter(|share: &f32| (0.0..=1000.0).contains(share));
+    let [win, draw, loss] = [share()?, share()?, share()?];
+    let sum = win + draw + loss;
+    (sum > 0.0).then(|| WdlPov { win: win / sum, draw: draw / sum, loss: loss / sum })
 }
 
 impl Process {
@@ -128,7 +140,7 @@ impl Process {
                 line.clear();
             }
         });
-        let mut process = Self { child, input, lines };
+        let mut process = Self { child, input, lines, opinion: None };
         process.say("ugi")?;
         process.answer(START, "ugiok")?;
         process.say("isready")?;
@@ -137,6 +149,7 @@ impl Process {
     }
 
     fn say(&mut self, line: &str) -> Result<(), String> {
+        self.opinion = None;
         let input = self.input.as_mut().ok_or("it has ended")?;
         let written = input.write_all(format!("{line}\n").as_bytes()).and_then(|()| input.flush());
         written.map_err(|error| match self.ended_soon() {
@@ -174,6 +187,7 @@ impl Process {
             if let Some(error) = line.strip_prefix("info string error") {
                 return Err(format!("it refused: {}", error.trim()));
             }
+            self.opinion = opinion(&line).or(self.opinion);
             let mut words = line.split_whitespace();
             if words.next() == Some(word) {
                 return Ok(words.next().unwrap_or_default().to_owned());
@@ -199,6 +213,7 @@ impl Drop for Process {
 #[cfg(unix)]
 mod tests {
     use super::*;
+    use crate::game::WdlAbs;
     use crate::games::tictactoe::TicTacToe;
 
     /// An engine that is a shell script.
@@ -215,7 +230,7 @@ mod tests {
         )
     }
 
-    fn chosen(engine: &Engine) -> Result<Action, String> {
+    fn chosen(engine: &Engine) -> Result<Choice, String> {
         let start = TicTacToe.startpos();
         let text = TicTacToe.state_text(&start);
         let mut mover = engine.mover();
@@ -226,7 +241,11 @@ mod tests {
     fn an_engine_is_asked_and_answers() {
         let good = engine(&greeting("echo info depth 1; echo bestmove b2"));
         good.check().unwrap();
-        assert_eq!(chosen(&good), Ok(TicTacToe.parse_action("b2").unwrap()));
+        let action = TicTacToe.parse_action("b2").unwrap();
+        assert_eq!(chosen(&good), Ok(action.into()));
+        let judging = engine(&greeting("echo info wdl 1 2; echo info wdl 500 250 250 pv b2; echo bestmove b2"));
+        let value = Some(WdlAbs { first: 0.5, draw: 0.25, second: 0.25 });
+        assert_eq!(chosen(&judging), Ok(Choice { action, value }));
     }
 
     #[test]

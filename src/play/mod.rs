@@ -6,11 +6,14 @@ mod opening;
 mod pool;
 mod running;
 mod seat;
+mod tally;
 #[cfg(test)]
 mod tests;
+mod timed;
 
-pub use contest::{MatchParams, MatchReport, MatchTally, play_match};
+pub use contest::{MatchParams, Referee, gauntlet, play_match, round_robin};
 pub use engine::{Engine, EngineMover, Pace};
 pub use opening::{Opening, Openings, random_opening};
-pub use pool::{Finished, PoolError, PoolParams, PoolStats, Table, Tables, play_pool};
-pub use seat::{EvaluatorSource, FastMoves, Mover, Player, SearchSeat, Seat, Temperature, Turn};
+pub use pool::{Clock, Finished, PoolError, PoolParams, PoolStats, Table, Tables, play_pool};
+pub use seat::{Choice, EvaluatorSource, FastMoves, Mover, Player, SearchSeat, Seat, Temperature, Turn};
+pub use tally::{MatchReport, MatchTally};

@@ -48,40 +48,51 @@ pub fn random_opening<G: Game>(game: &G, plies: usize, random: &mut Stream) -> O
     }
 }
 
-/// Random openings one after the other that lead to different positions as far as there are such: when 200 tries have
-/// found none, positions may repeat from there on.
-#[derive(Debug)]
+/// Openings one after the other: drawn at random, or from a list.
+#[derive(Clone, Debug)]
 pub struct Openings<G: Game> {
-    plies: usize,
-    random: Stream,
-    seen: HashSet<G::Key>,
     drawn: Vec<Opening<G>>,
-    exhausted: bool,
+    source: Source<G>,
+}
+
+#[derive(Clone, Debug)]
+enum Source<G: Game> {
+    Random { plies: usize, random: Stream, seen: HashSet<G::Key>, exhausted: bool },
+    List,
 }
 
 impl<G: Game> Openings<G> {
-    /// Openings of so many plies, drawn with `random`.
-    pub fn new(plies: usize, random: Stream) -> Self {
-        Self { plies, random, seen: HashSet::new(), drawn: Vec::new(), exhausted: false }
+    /// Openings of so many plies, drawn with `random`, that lead to different positions as far as there are such: when 200
+    /// tries have found none, positions may repeat from there on.
+    pub fn random(plies: usize, random: Stream) -> Self {
+        let source = Source::Random { plies, random, seen: HashSet::new(), exhausted: false };
+        Self { drawn: Vec::new(), source }
+    }
+
+    /// These openings in order, and from the beginning again when they are used up.
+    ///
+    /// # Panics
+    /// When there are none.
+    pub fn list(openings: Vec<Opening<G>>) -> Self {
+        assert!(!openings.is_empty(), "a list of openings has at least one");
+        Self { drawn: openings, source: Source::List }
     }
 
     /// Opening number `index`, from 0; the same one whenever and in whatever order it is asked for.
     pub fn get(&mut self, game: &G, index: usize) -> &Opening<G> {
+        let Source::Random { plies, random, seen, exhausted } = &mut self.source else {
+            return &self.drawn[index % self.drawn.len()];
+        };
         while self.drawn.len() <= index {
-            let opening = self.draw(game);
+            let mut opening = random_opening(game, *plies, random);
+            let mut tries = if *exhausted { 0 } else { 200 };
+            while tries > 0 && !seen.insert(game.key(&opening.position(game))) {
+                opening = random_opening(game, *plies, random);
+                tries -= 1;
+            }
+            *exhausted |= tries == 0;
             self.drawn.push(opening);
         }
         &self.drawn[index]
-    }
-
-    fn draw(&mut self, game: &G) -> Opening<G> {
-        for _ in 0..if self.exhausted { 0 } else { 200 } {
-            let opening = random_opening(game, self.plies, &mut self.random);
-            if self.seen.insert(game.key(&opening.position(game))) {
-                return opening;
-            }
-        }
-        self.exhausted = true;
-        random_opening(game, self.plies, &mut self.random)
     }
 }

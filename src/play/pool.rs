@@ -13,7 +13,7 @@ use super::running::{Desks, Running, Step};
 use super::seat::{Mover, Player, Seat};
 use crate::data::GameRecord;
 use crate::eval::{EvalError, EvalWork, Evaluations, Evaluator, Leaves};
-use crate::game::Game;
+use crate::game::{Game, WdlAbs};
 use crate::search::Ticket;
 use crate::util::rng::Stream;
 
@@ -38,6 +38,22 @@ pub trait Tables<G: Game>: Sync {
     fn next(&self) -> Option<Table<G>>;
 }
 
+/// How long a player thought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// Time spent on its moves. Of evaluations that many games share, each has its part.
+    pub thinking: Duration,
+    /// Moves that it decided on.
+    pub moves: u64,
+}
+
+impl Clock {
+    /// The average time of a move; `None` without moves.
+    pub fn average(&self) -> Option<Duration> {
+        Some(Duration::from_secs_f64(self.thinking.as_secs_f64() / (self.moves > 0).then_some(self.moves)? as f64))
+    }
+}
+
 /// A game that a pool has finished.
 #[derive(Clone, Debug)]
 pub struct Finished {
@@ -49,6 +65,11 @@ pub struct Finished {
     pub record: GameRecord,
     /// What went wrong with a mover, when that decided the game.
     pub fault: Option<String>,
+    /// The time of who moved first and of who moved second; in self-play nothing is measured.
+    pub clocks: [Clock; 2],
+    /// What the player to move thought of the position before each ply, where it had an opinion; nothing in self-play, whose records
+    /// hold the values.
+    pub opinions: Vec<Option<WdlAbs>>,
 }
 
 /// Counters of a running pool, readable while it works.
@@ -205,7 +226,7 @@ impl<'a, G: Game> Worker<'a, G> {
         };
         for player in players {
             let evaluator = match &player.seat {
-                Seat::Search(seat) => Some(seat.evaluators.worker()?),
+                Seat::Search(seat) if seat.time.is_none() => Some(seat.evaluators.worker()?),
                 _ => None,
             };
             worker.evaluators.push(evaluator);
@@ -279,14 +300,16 @@ impl<'a, G: Game> Worker<'a, G> {
             let evaluator = self.evaluators[player].as_mut().expect("only searching players leave leaves");
             let began = Instant::now();
             evaluator.evaluate(self.game, leaves, &mut queue.answers)?;
-            self.round.evaluation_ns += nanoseconds(began.elapsed());
+            let elapsed = began.elapsed();
+            self.round.evaluation_ns += nanoseconds(elapsed);
+            let share = elapsed / leaves.len().max(1) as u32;
             self.round.work += evaluator.take_work();
             self.round.evaluations += leaves.len() as u64;
             self.round.batches += 1;
             for (row, (slot, tree, ticket)) in queue.waiting.drain(..).enumerate() {
                 let running = self.slots[slot].as_mut().expect("a game that waits is running");
                 let priors = &queue.answers.priors[leaves.span(row)];
-                running.apply(tree, ticket, queue.answers.values[row], priors);
+                running.apply(tree, ticket, queue.answers.values[row], priors, share);
             }
             leaves.clear();
         }

@@ -1,9 +1,10 @@
 //! One game in progress: its position, the trees of its players, and the record that grows with it.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
-use super::pool::{Finished, PoolStats, Table};
-use super::seat::{Mover, Player, SearchSeat, Seat, Turn};
+use super::pool::{Clock, Finished, PoolStats, Table};
+use super::seat::{Choice, Mover, Player, SearchSeat, Seat, Turn};
 use crate::data::{Finish, GameRecord, PlyKind, PlyRecord, RecordEnd};
 use crate::eval::Leaves;
 use crate::game::{Action, Game, Outcome, Player as Side, WdlAbs, WdlPov, full_name};
@@ -43,6 +44,7 @@ pub(super) struct Running<G: Game> {
     legal: Vec<Action>,
     end: Option<RecordEnd>,
     fault: Option<String>,
+    clocks: [Clock; 2],
 }
 
 impl<G: Game> Running<G> {
@@ -55,7 +57,7 @@ impl<G: Game> Running<G> {
             plies.push(unsearched(action, PlyKind::Opening));
         }
         let tree = |seat: usize| match &players[table.seats[seat]].seat {
-            Seat::Search(search) => Some(Tree::new(search.search.clone(), state.clone())),
+            Seat::Search(search) if search.time.is_none() => Some(Tree::new(search.search.clone(), state.clone())),
             _ => None,
         };
         let trees = [tree(0), if table.seats[0] == table.seats[1] { None } else { tree(1) }];
@@ -71,11 +73,33 @@ impl<G: Game> Running<G> {
             searching: None,
             legal: Vec::new(),
             fault: None,
+            clocks: [Clock::default(); 2],
         }
     }
 
     /// Plays on until an evaluation is needed or the game is over.
     pub(super) fn step(&mut self, at: &mut Desks<'_, G>) -> Step {
+        if self.is_self_play() {
+            return self.think(at, &mut |_, _| {});
+        }
+        let mut mark = Instant::now();
+        let mut clocks = self.clocks;
+        let step = self.think(at, &mut |side, decided| {
+            let now = Instant::now();
+            clocks[side.index()].thinking += now - mark;
+            clocks[side.index()].moves += u64::from(decided);
+            mark = now;
+        });
+        self.clocks = clocks;
+        step
+    }
+
+    fn is_self_play(&self) -> bool {
+        self.seats[0] == self.seats[1]
+    }
+
+    /// [`step`](Self::step), which tells `spent` whose thinking a stretch of time went into, and whether a move came of it.
+    fn think(&mut self, at: &mut Desks<'_, G>, spent: &mut dyn FnMut(Side, bool)) -> Step {
         while self.end.is_none() {
             let side = at.game.to_move(&self.state);
             let player = self.seats[side.index()];
@@ -88,9 +112,10 @@ impl<G: Game> Running<G> {
                 }
             }
             match &at.players[player].seat {
-                Seat::Search(seat) => {
-                    let tree = if self.seats[0] == self.seats[1] { 0 } else { side.index() };
+                Seat::Search(seat) if seat.time.is_none() => {
+                    let tree = if self.is_self_play() { 0 } else { side.index() };
                     if let Some(ticket) = self.search(at, seat, player, tree) {
+                        spent(side, false);
                         return Step::Leaf { player, tree, ticket };
                     }
                     let kind = self.searching.take().expect("a search was under way");
@@ -102,6 +127,7 @@ impl<G: Game> Running<G> {
                 }
                 _ => self.ask_mover(at, player, side),
             }
+            spent(side, true);
         }
         Step::Over
     }
@@ -135,8 +161,11 @@ impl<G: Game> Running<G> {
         let moves: Vec<Action> = self.plies.iter().map(|ply| ply.action).collect();
         let turn = Turn { start: &self.start, moves: &moves, state: &self.state };
         match mover.choose(at.game, &turn, fork(&mut self.random)) {
-            Ok(action) if self.legal.contains(&action) => self.play(at, unsearched(action, PlyKind::Fast)),
-            Ok(action) => {
+            Ok(Choice { action, value }) if self.legal.contains(&action) => {
+                let value = value.unwrap_or(UNKNOWN);
+                self.play(at, PlyRecord { value, ..unsearched(action, PlyKind::Fast) });
+            }
+            Ok(Choice { action, .. }) => {
                 let text = at.game.action_text(action);
                 self.forfeit(side, format!("{name} played the illegal move {text}"));
             }
@@ -160,7 +189,10 @@ impl<G: Game> Running<G> {
         at.stats.moves.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn apply(&mut self, tree: usize, ticket: Ticket, value: WdlPov, priors: &[f32]) {
+    /// Hands an evaluation to the tree that waits for it; `share` is this game's part of the time it took.
+    pub(super) fn apply(&mut self, tree: usize, ticket: Ticket, value: WdlPov, priors: &[f32], share: Duration) {
+        // In a match each side has the tree of its own number.
+        self.clocks[tree].thinking += share;
         self.trees[tree].as_mut().expect("the tree that gathered the leaf").apply(ticket, value, priors);
     }
 
@@ -168,6 +200,8 @@ impl<G: Game> Running<G> {
     /// values are absolute, and a forced move changes nothing.
     pub(super) fn finish(mut self, game: &G) -> Finished {
         let end = self.end.expect("a finished game has an end");
+        let judged = |ply: &PlyRecord| (ply.value != UNKNOWN).then_some(ply.value);
+        let opinions = if self.is_self_play() { Vec::new() } else { self.plies.iter().map(judged).collect() };
         let mut value = end.outcome.wdl();
         for ply in self.plies.iter_mut().rev() {
             if ply.value == UNKNOWN {
@@ -186,7 +220,7 @@ impl<G: Game> Running<G> {
             plies: self.plies,
             end,
         };
-        Finished { index: self.index, seats: self.seats, record, fault: self.fault }
+        Finished { index: self.index, seats: self.seats, record, fault: self.fault, clocks: self.clocks, opinions }
     }
 }
 

@@ -1,12 +1,14 @@
 //! Who sits at a board: a search with batched evaluations, or a mover that answers by itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::engine::Engine;
-use crate::eval::{EvalError, Evaluator, Rollout};
-use crate::game::{Action, Game, legal_list};
-use crate::search::{Budget, RootNoise, SearchParams, Solo, Tree};
-use crate::util::rng::{Purpose, Stream};
+use super::timed::{MctsMover, TimedMover};
+use crate::eval::{EvalError, Evaluator};
+use crate::game::{Action, Game, Solver, WdlAbs};
+use crate::search::{RootNoise, SearchParams};
+use crate::util::rng::Stream;
 
 /// Makes evaluators, one for each worker thread.
 pub trait EvaluatorSource<G: Game>: Send + Sync {
@@ -34,13 +36,28 @@ pub struct Turn<'a, G: Game> {
     pub state: &'a G::State,
 }
 
+/// What a mover answers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choice {
+    /// The move to play.
+    pub action: Action,
+    /// What it thinks of the position, where it has an opinion.
+    pub value: Option<WdlAbs>,
+}
+
+impl From<Action> for Choice {
+    fn from(action: Action) -> Self {
+        Self { action, value: None }
+    }
+}
+
 /// Chooses moves one position at a time (random play, plain MCTS, a solver, another program).
 pub trait Mover<G: Game>: Send {
     /// The move to play. `random` belongs to this move of this game.
     ///
     /// # Errors
     /// When it cannot answer; the game is then lost for it.
-    fn choose(&mut self, game: &G, turn: &Turn<'_, G>, random: Stream) -> Result<Action, String>;
+    fn choose(&mut self, game: &G, turn: &Turn<'_, G>, random: Stream) -> Result<Choice, String>;
 }
 
 /// How the searched policy becomes a move.
@@ -82,6 +99,9 @@ pub struct SearchSeat<G: Game> {
     pub search: SearchParams,
     /// Simulations for each move; 0 plays by the prior alone.
     pub simulations: u32,
+    /// Wall time for each move at most. With it positions are searched one at a time, and with PUCT: sequential halving would
+    /// have to know how many simulations there will be.
+    pub time: Option<Duration>,
     /// How a move is drawn from the searched policy.
     pub temperature: Temperature,
     /// Dirichlet noise at the root (PUCT), for self-play.
@@ -102,6 +122,8 @@ pub enum Seat<G: Game> {
     Mcts {
         /// Simulations for each move.
         simulations: u32,
+        /// Wall time for each move at most.
+        time: Option<Duration>,
         /// Exploration constant, for rewards in [0, 1].
         c: f32,
     },
@@ -124,6 +146,17 @@ impl<G: Game> Player<G> {
         Self { name: "random".to_owned(), seat: Seat::Mover(Arc::new(|| Box::new(RandomMover))) }
     }
 
+    /// Perfect play by the game's own solver; `None` for a game without one. Of moves that are equally good it draws one. A
+    /// position that the solver refuses loses the game, with the reason.
+    pub fn solver(game: &G) -> Option<Self> {
+        game.solver()?;
+        let game = game.clone();
+        let mover = move || -> Box<dyn Mover<G>> {
+            Box::new(SolverMover(game.solver().expect("a game has a solver always or never")))
+        };
+        Some(Self { name: "solver".to_owned(), seat: Seat::Mover(Arc::new(mover)) })
+    }
+
     /// Another program, named `name`.
     pub fn engine(name: String, engine: Engine) -> Self {
         Self { name, seat: Seat::Mover(Arc::new(move || Box::new(engine.mover()))) }
@@ -132,57 +165,35 @@ impl<G: Game> Player<G> {
     /// Plain Monte Carlo tree search: UCB1 with exploration constant `c`, random rollouts, `simulations` for each move.
     pub fn mcts(simulations: u32, c: f32) -> Self {
         let name = if c == 1.0 { format!("mcts:{simulations}") } else { format!("mcts:{simulations}@c={c}") };
-        Self { name, seat: Seat::Mcts { simulations, c } }
+        Self { name, seat: Seat::Mcts { simulations, time: None, c } }
     }
 }
 
 struct RandomMover;
 
 impl<G: Game> Mover<G> for RandomMover {
-    fn choose(&mut self, game: &G, turn: &Turn<'_, G>, mut random: Stream) -> Result<Action, String> {
-        Ok(game.random_action(turn.state, &mut random, &mut Vec::new()))
+    fn choose(&mut self, game: &G, turn: &Turn<'_, G>, mut random: Stream) -> Result<Choice, String> {
+        Ok(game.random_action(turn.state, &mut random, &mut Vec::new()).into())
+    }
+}
+
+struct SolverMover<G: Game>(Box<dyn Solver<G>>);
+
+impl<G: Game> Mover<G> for SolverMover<G> {
+    fn choose(&mut self, _: &G, turn: &Turn<'_, G>, mut random: Stream) -> Result<Choice, String> {
+        let best = self.0.best_moves(turn.state).map_err(|refusal| refusal.to_string())?;
+        Ok(best[random.below(best.len())].into())
     }
 }
 
 impl<G: Game> Seat<G> {
     /// The mover of a player that answers one position at a time; `None` for one that searches in batches.
-    pub(super) fn mover(&self) -> Option<Box<dyn Mover<G>>> {
+    pub fn mover(&self) -> Option<Box<dyn Mover<G>>> {
         match self {
-            Seat::Search(_) => None,
-            Seat::Mcts { simulations, c } => Some(Box::new(MctsMover::new(*simulations, *c))),
+            Seat::Search(SearchSeat { time: None, .. }) => None,
+            Seat::Search(seat) => Some(Box::new(TimedMover::new(seat.clone()))),
+            Seat::Mcts { simulations, time, c } => Some(Box::new(MctsMover::new(*simulations, *time, *c))),
             Seat::Mover(new) => Some(new()),
         }
-    }
-}
-
-/// Plays by [`Seat::Mcts`].
-struct MctsMover<G: Game> {
-    simulations: u32,
-    c: f32,
-    tree: Option<Tree<G>>,
-    solo: Solo<G>,
-}
-
-impl<G: Game> MctsMover<G> {
-    fn new(simulations: u32, c: f32) -> Self {
-        Self { simulations, c, tree: None, solo: Solo::default() }
-    }
-}
-
-impl<G: Game> Mover<G> for MctsMover<G> {
-    fn choose(&mut self, game: &G, turn: &Turn<'_, G>, mut random: Stream) -> Result<Action, String> {
-        let state = turn.state;
-        let legal = legal_list(game, state);
-        if let [only] = legal[..] {
-            return Ok(only);
-        }
-        let mut rollout = Rollout::new(Stream::keyed(random.bits(), Purpose::Match, &[]), 1);
-        let nodes = self.simulations.saturating_add(2);
-        let tree = self.tree.get_or_insert_with(|| Tree::ucb1(self.c, nodes, state.clone()));
-        tree.reset(state);
-        tree.begin(Budget::plain(self.simulations), random);
-        self.solo.search(tree, game, &mut rollout, |_| 1, |_| true).map_err(|error| error.to_string())?;
-        let summary = tree.summary().ok_or("the game is over")?;
-        Ok(summary.moves[summary.best].action)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::*;
-use crate::data::{GameRecord, PlyKind};
+use crate::data::{Finish, GameRecord, PlyKind};
 use crate::eval::{
     Cached, Counting, EvalCache, EvalError, EvalWork, Evaluations, Evaluator, HashEval, Leaves, Symmetrized,
     SymmetryMode, Uniform,
@@ -47,6 +47,7 @@ fn self_player<G: Game>(algorithm: Algorithm) -> Player<G> {
         evaluators: Arc::new(|| HashEval::new(3)),
         search: SearchParams { algorithm, ..SearchParams::default() },
         simulations: 20,
+        time: None,
         temperature: Temperature { initial: 1.0, plies: 6, later: 0.0 },
         noise: Some(RootNoise { fraction: 0.25, concentration: 10.0 }),
         gumbel_noise: true,
@@ -144,48 +145,142 @@ fn forced_moves_are_not_searched_and_take_the_value_behind_them() {
     assert!(seen > 5);
 }
 
+fn params<G: Game>(encounters: Vec<[usize; 2]>, pairs: usize, threads: usize) -> MatchParams<G> {
+    let openings = Openings::random(2, Stream::keyed(5, Purpose::Opening, &[]));
+    MatchParams { encounters, pairs, openings, sprt: None, seed: 5, pool: PoolParams { threads, slots: 3 } }
+}
+
+/// Plays a match; its report, and all its games in order.
 fn contest<G: Game>(
     game: &G,
-    players: [Player<G>; 2],
-    pairs: usize,
-    sprt: Option<Sprt>,
-    threads: usize,
-) -> MatchReport {
-    let params = MatchParams { pairs, opening_plies: 2, sprt, seed: 5, pool: PoolParams { threads, slots: 3 } };
-    play_match(game, &players, &params, &|| false, &PoolStats::default(), &|_| {}).unwrap()
+    players: &[Player<G>],
+    params: &MatchParams<G>,
+    played: Vec<Finished>,
+) -> (MatchReport, Vec<Finished>) {
+    let games = Mutex::new(played.clone());
+    let finished = |game: &Finished| games.lock().unwrap().push(game.clone());
+    let referee = Referee { stop: &|| false, finished: &finished, progress: &|_| {} };
+    let report = play_match(game, players, params, played, &PoolStats::default(), &referee).unwrap();
+    let mut games = games.into_inner().unwrap();
+    games.sort_by_key(|game| game.index);
+    (report, games)
 }
 
 #[test]
 fn plain_mcts_beats_random_play_and_the_report_adds_up() {
     let game: ConnectFour = new();
-    let report = contest(&game, [Player::mcts(200, 1.0), Player::random()], 20, None, 2);
-    let games = report.tally.games();
-    assert_eq!((games.total(), report.games.len()), (40, 40));
-    assert_eq!(report.tally.pairs.total(), 20);
+    let players = [Player::mcts(200, 1.0), Player::random()];
+    let (report, all) = contest(&game, &players, &params(vec![[0, 1]], 20, 2), Vec::new());
+    let games = report.tally().games();
+    assert_eq!((games.total(), report.games, all.len()), (40, 40, 40));
+    assert_eq!(report.tally().pairs.total(), 20);
     assert!(games.score().unwrap() > 0.9, "{games:?}");
-    assert_eq!(report.distinct, 40);
-    for (index, game) in report.games.iter().enumerate() {
+    assert_eq!((report.distinct, report.reasons.values().sum::<u64>()), (40, 40));
+    let plies: usize = all.iter().map(|game| game.record.plies.len()).sum();
+    assert_eq!((report.plies, report.own_plies), (plies as u64, plies as u64 - 80));
+    // Who moves is known from the record; the last column of a full board is no decision.
+    assert!(report.clocks.iter().map(|clock| clock.moves).sum::<u64>() <= report.own_plies);
+    assert!(report.clocks[0].average() > report.clocks[1].average());
+    for (index, game) in all.iter().enumerate() {
         assert_eq!((game.index, game.fault.clone()), (index as u64, None));
+        // Random play has no opinion, the search has one whenever there is a choice.
+        let mcts = usize::from(game.seats[1] == 0);
+        for (ply, opinion) in game.opinions.iter().enumerate().skip(2) {
+            assert!(opinion.is_none() || ply % 2 == mcts, "game {index}, ply {ply}");
+        }
+        assert!(game.opinions.iter().flatten().count() > 0);
     }
     // Each opening is played from both sides.
-    for pair in report.games.chunks(2) {
+    for pair in all.chunks(2) {
         let opening = |game: &Finished| game.record.plies[..2].iter().map(|ply| ply.action).collect::<Vec<_>>();
         assert_eq!(opening(&pair[0]), opening(&pair[1]));
         assert_eq!((pair[0].seats, pair[1].seats), ([0, 1], [1, 0]));
     }
-    let again = contest(&game, [Player::mcts(200, 1.0), Player::random()], 20, None, 1);
-    assert_eq!(again.tally, report.tally);
+    let (again, _) = contest(&game, &players, &params(vec![[0, 1]], 20, 1), Vec::new());
+    assert_eq!(again.tally(), report.tally());
+}
+
+#[test]
+fn players_in_another_order_play_the_same_games() {
+    let game: TicTacToe = new();
+    let names = |games: &[Finished], players: &[Player<TicTacToe>]| -> Vec<([String; 2], Vec<u16>)> {
+        let named = |game: &Finished| {
+            let moves = game.record.plies.iter().map(|ply| ply.action.0).collect();
+            (game.seats.map(|seat| players[seat].name.clone()), moves)
+        };
+        let mut all: Vec<_> = games.iter().map(named).collect();
+        all.sort();
+        all
+    };
+    let players = [Player::mcts(20, 1.0), Player::random(), Player::mcts(50, 1.0)];
+    let swapped = [players[2].clone(), players[1].clone(), players[0].clone()];
+    let (report, games) = contest(&game, &players, &params(round_robin(3), 30, 2), Vec::new());
+    let (mirrored, others) = contest(&game, &swapped, &params(round_robin(3), 30, 1), Vec::new());
+    assert_eq!(names(&games, &players), names(&others, &swapped));
+    assert_eq!(report.encounters, [[0, 1], [0, 2], [1, 2]]);
+    // The second encounter is that of the two that changed places.
+    let (a, b) = (&report.tallies[1], &mirrored.tallies[1]);
+    assert_eq!((a.as_first.wins, a.as_second.wins), (b.as_second.losses, b.as_first.losses));
+    let (alone, _) = contest(&game, &[players[0].clone(), players[2].clone()], &params(gauntlet(2), 30, 2), Vec::new());
+    assert_eq!(alone.tally(), a, "others make no difference");
+    // A player against itself plays two different games from each opening.
+    let twins = [Player::random(), Player::random()];
+    let (report, games) = contest(&game, &twins, &params(gauntlet(2), 50, 2), Vec::new());
+    assert!(report.distinct > 90, "{}", report.distinct);
+    assert!(games.chunks(2).any(|pair| pair[0].record.plies != pair[1].record.plies));
+}
+
+#[test]
+fn a_match_goes_on_from_the_games_that_were_played() {
+    let game: ConnectFour = new();
+    let players = [Player::mcts(30, 1.0), Player::random(), Player::mcts(60, 1.0)];
+    let params = params(round_robin(3), 6, 2);
+    let (whole, games) = contest(&game, &players, &params, Vec::new());
+    let some: Vec<Finished> = games.iter().filter(|game| game.index % 3 != 1).cloned().rev().collect();
+    let (report, again) = contest(&game, &players, &params, some);
+    assert_eq!(again.len(), 36);
+    assert_eq!((report.tallies, report.distinct, report.plies), (whole.tallies, whole.distinct, whole.plies));
+    assert!(again.iter().zip(&games).all(|(a, b)| a.record == b.record));
+    let (report, again) = contest(&game, &players, &params, games);
+    assert_eq!((report.games, report.interrupted, again.len()), (36, false, 36));
 }
 
 #[test]
 fn a_sequential_test_ends_the_match_at_the_same_pair_whatever_the_threads() {
     let game: TicTacToe = new();
-    let sprt = Some(Sprt::new(0.0, 100.0));
-    let reports: Vec<MatchReport> =
-        [1, 3].map(|threads| contest(&game, [Player::mcts(300, 1.0), Player::random()], 300, sprt, threads)).into();
-    assert_eq!(reports[0].verdict, Some(Verdict::AcceptH1));
-    assert!(reports[0].games.len() < 600 && !reports[0].interrupted);
-    assert_eq!(reports[0].tally, reports[1].tally);
+    let players = [Player::mcts(300, 1.0), Player::random()];
+    let [one, three] = [1, 3].map(|threads| {
+        let params = MatchParams { sprt: Some(Sprt::new(0.0, 100.0)), ..params(vec![[0, 1]], 300, threads) };
+        contest(&game, &players, &params, Vec::new()).0
+    });
+    assert_eq!(one.verdict, Some(Verdict::AcceptH1));
+    assert!(one.games < 600 && !one.interrupted);
+    assert_eq!(one.tally(), three.tally());
+}
+
+#[test]
+fn a_clock_ends_the_search_of_a_move() {
+    let game: ConnectFour = new();
+    let time = Some(std::time::Duration::from_millis(3));
+    let seat = SearchSeat {
+        evaluators: Arc::new(|| Uniform),
+        search: SearchParams { max_nodes: 50_000_000, ..SearchParams::default() },
+        simulations: u32::MAX,
+        time,
+        temperature: Temperature::GREEDY,
+        noise: None,
+        gumbel_noise: false,
+        fast: None,
+    };
+    let network = Player { name: "timed".to_owned(), seat: Seat::Search(seat) };
+    let mcts = Player { name: "mcts".to_owned(), seat: Seat::Mcts { simulations: 100_000_000, time, c: 1.0 } };
+    let (report, games) = contest(&game, &[network, mcts], &params(vec![[0, 1]], 1, 2), Vec::new());
+    assert_eq!(report.games, 2);
+    for clock in &report.clocks {
+        // A search that proves its result is over earlier.
+        assert!(clock.average().unwrap() < std::time::Duration::from_millis(500), "{clock:?}");
+    }
+    assert!(games.iter().all(|game| game.fault.is_none() && game.opinions.iter().flatten().count() > 5));
 }
 
 #[test]
@@ -196,6 +291,7 @@ fn the_policy_alone_plays_without_simulations() {
             evaluators: Arc::new(|| Uniform),
             search: SearchParams::default(),
             simulations: 0,
+            time: None,
             temperature: Temperature::GREEDY,
             noise: None,
             gumbel_noise: false,
@@ -203,22 +299,24 @@ fn the_policy_alone_plays_without_simulations() {
         };
         Player { name: "policy".to_owned(), seat: Seat::Search(seat) }
     };
-    let report = contest(&game, [player(), player()], 3, None, 1);
-    assert_eq!(report.tally.games().total(), 6);
+    let (report, _) = contest(&game, &[player(), player()], &params(vec![[0, 1]], 3, 1), Vec::new());
+    assert_eq!(report.tally().games().total(), 6);
 }
 
 #[test]
 fn a_mover_that_breaks_the_rules_loses_and_is_named() {
     struct Cheat;
     impl Mover<TicTacToe> for Cheat {
-        fn choose(&mut self, _: &TicTacToe, _: &Turn<'_, TicTacToe>, _: Stream) -> Result<crate::game::Action, String> {
-            Ok(crate::game::Action(0))
+        fn choose(&mut self, _: &TicTacToe, _: &Turn<'_, TicTacToe>, _: Stream) -> Result<Choice, String> {
+            Ok(crate::game::Action(0).into())
         }
     }
     let game: TicTacToe = new();
     let cheat =
         Player { name: "cheat".to_owned(), seat: Seat::Mover(Arc::new(|| Box::new(Cheat) as Box<dyn Mover<_>>)) };
-    let report = contest(&game, [cheat, Player::random()], 4, None, 1);
-    assert_eq!(report.tally.games().wins, 0);
-    assert!(report.games.iter().any(|g| g.fault.as_deref() == Some("cheat played the illegal move a1")));
+    let (report, games) = contest(&game, &[cheat, Player::random()], &params(vec![[0, 1]], 4, 1), Vec::new());
+    assert_eq!(report.tally().games().wins, 0);
+    let fault = "cheat played the illegal move a1";
+    assert!(games.iter().any(|game| game.fault.as_deref() == Some(fault)) && report.faults[fault] > 0);
+    assert_eq!(report.reasons[&Finish::Adjudicated], report.faults[fault]);
 }

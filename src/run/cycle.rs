@@ -6,8 +6,10 @@
 mod gate;
 mod resume;
 
+pub use resume::States;
+
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -35,7 +37,7 @@ use crate::net::{
 };
 use crate::play::{PoolError, PoolParams, PoolStats};
 use crate::train::{TrainError, Trainer};
-use crate::util::publish::write_atomic;
+use crate::util::publish::{PublishError, write_atomic};
 use crate::util::rng::{Purpose, Stream};
 
 /// A run could not go on. What was published before is intact, and the run can be resumed when the cause is gone.
@@ -109,7 +111,7 @@ pub struct Cycle<'a, G: Game> {
 }
 
 impl<'a, G: Game> Cycle<'a, G> {
-    /// Takes up the run in `dir` where `state` says, or begins it. `observers` is asked for when it is sure that everything
+    /// Takes up the run in `dir` where the newest of `states` says for which everything is there, or begins it. `observers` is asked for when it is sure that everything
     /// needed is there: nothing has been changed before that.
     ///
     /// # Errors
@@ -118,18 +120,16 @@ impl<'a, G: Game> Cycle<'a, G> {
         game: G,
         config: &'a RunConfig,
         dir: &'a RunDir,
-        state: RunState,
+        states: States,
         observers: impl FnOnce(&RunState) -> Result<Observers, RunError>,
         resolved: Resolved,
         stop: StopFlag,
     ) -> Result<Self, RunError> {
         let name = dir.root().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let first = config.replay.first_generation(&state.window_totals);
-        let before = if first == 0 { 0 } else { state.window_totals[first - 1] };
         let mut cycle = Self {
             spec: NetSpec::for_game(&game, config.network.clone()),
-            window: ReplayWindow::resumed(config.replay.clone(), config.samples.clone(), before),
-            hours_before: state.hours,
+            window: ReplayWindow::new(config.replay.clone(), config.samples.clone()),
+            hours_before: 0.0,
             game,
             config,
             resolved,
@@ -137,13 +137,19 @@ impl<'a, G: Game> Cycle<'a, G> {
             name,
             stop,
             observers: Mutex::default(),
-            state,
+            state: states.newest().clone(),
             trainer: None,
             pool: None,
             began: Instant::now(),
         };
-        cycle.check()?;
+        let mends = cycle.choose(states)?;
+        cycle.hours_before = cycle.state.hours;
+        let totals = &cycle.state.window_totals;
+        let first = config.replay.first_generation(totals);
+        let before = if first == 0 { 0 } else { totals[first - 1] };
+        cycle.window = ReplayWindow::resumed(config.replay.clone(), config.samples.clone(), before);
         cycle.observers = Mutex::new(observers(&cycle.state)?);
+        cycle.mend(mends)?;
         cycle.take_up(first)?;
         Ok(cycle)
     }
@@ -179,7 +185,7 @@ impl<'a, G: Game> Cycle<'a, G> {
     fn stages(&mut self) -> Result<Ended, RunError> {
         if self.state.mark == 0 {
             self.publish_untrained()?;
-            self.save()?;
+            self.save_end()?;
         }
         loop {
             match self.state.stage {
@@ -232,6 +238,13 @@ impl<'a, G: Game> Cycle<'a, G> {
         Ok(())
     }
 
+    /// [`save`](Self::save) where a generation is over.
+    fn save_end(&mut self) -> Result<(), RunError> {
+        self.save()?;
+        self.state.save_end(self.dir)?;
+        self.forget_old_states()
+    }
+
     /// The weights that every training of this run begins with.
     fn untrained(&self) -> Weights {
         Weights::init(&self.spec, &mut Stream::keyed(self.config.seed, Purpose::Weights, &[]))
@@ -259,6 +272,9 @@ impl<'a, G: Game> Cycle<'a, G> {
     /// Makes a pointer name a generation's checkpoint. Returns the digest of that.
     fn point(&self, which: Which, generation: u32) -> Result<String, RunError> {
         let digest = file_digest(&self.dir.checkpoint(generation))?;
+        if which == Which::Best {
+            publish_copy(&self.dir.checkpoint(generation), &self.dir.state_file(BEST_COPY))?;
+        }
         self.dir.write_pointer(which, &Pointer { generation, digest: digest.clone() })?;
         Ok(digest)
     }
@@ -420,7 +436,7 @@ impl<'a, G: Game> Cycle<'a, G> {
         let name = format!("step-{:09}.state", self.state.step);
         let file = self.dir.state_file(&name);
         trainer.save_state(&file)?;
-        self.state.trainer = Some(TrainerFile { name: name.clone(), digest: file_digest(&file)? });
+        self.state.trainer = Some(TrainerFile { name, digest: file_digest(&file)? });
         if done < total {
             self.state.stage = Stage::Learn { done, total };
         } else {
@@ -436,10 +452,19 @@ impl<'a, G: Game> Cycle<'a, G> {
             self.state.stage = Stage::Gate;
         }
         self.save()?;
-        self.dir.keep_one_step(&name);
+        self.forget_old_states()?;
         self.trainer = Some(trainer);
         Ok(())
     }
+}
+
+/// A copy of the best checkpoint, in `state/`: without that network nothing goes on.
+const BEST_COPY: &str = "best.safetensors";
+
+/// Publishes a copy of the file `from`.
+fn publish_copy(from: &Path, to: &Path) -> Result<(), RunError> {
+    let bytes = std::fs::read(from).map_err(|e| DirError::from(PublishError::reading(from, e)))?;
+    Ok(write_atomic(to, &bytes).map_err(DirError::from)?)
 }
 
 fn tell(observers: &Mutex<Observers>, event: &Event) -> Result<(), ObserveError> {

@@ -304,13 +304,26 @@ impl RunDir {
         Ok(found)
     }
 
-    /// Removes the trainer's states that the one called `kept` supersedes. A failure costs only disk space.
-    pub fn keep_one_step(&self, kept: &str) {
+    /// The state at the end of a generation.
+    pub fn end_file(&self, generation: u32) -> PathBuf {
+        self.state_file(&generation_name(generation, "state"))
+    }
+
+    /// The generations whose end has a state of its own, ascending.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn ends(&self) -> Result<Vec<u32>, DirError> {
+        self.generations("state", "state")
+    }
+
+    /// Removes the trainer's states but those called `kept`. A failure costs only disk space.
+    pub fn keep_steps(&self, kept: &[&str]) {
         let Ok(entries) = fs::read_dir(self.root.join("state")) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let is_step = name.to_str().is_some_and(|name| name.starts_with("step-") && name.ends_with(".state"));
-            if is_step && name != kept {
+            let is_step = |name: &&str| name.starts_with("step-") && name.ends_with(".state");
+            if name.to_str().filter(is_step).is_some_and(|name| !kept.contains(&name)) {
                 let _ = fs::remove_file(entry.path());
             }
         }

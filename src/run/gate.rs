@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::game::Game;
-use crate::play::{MatchParams, MatchReport, MatchTally, Player, PoolError, PoolParams, PoolStats, play_match};
+use crate::play::{MatchParams, MatchReport, Openings, PoolParams};
+use crate::util::rng::{Purpose, Stream};
 use crate::util::stats::{Sprt, Tally as _, Verdict};
 
 /// Who may become the best network.
@@ -74,33 +75,20 @@ impl GateParams {
         match report.verdict {
             Some(Verdict::AcceptH1) => true,
             Some(Verdict::AcceptH0) => false,
-            _ => report.tally.games().score().is_some_and(|score| score > 0.5),
+            _ => report.tally().games().score().is_some_and(|score| score > 0.5),
         }
     }
 
-    /// A match over paired games from distinct openings. `seed` is one for each generation.
-    ///
-    /// # Errors
-    /// When an evaluator fails.
-    #[allow(clippy::too_many_arguments)]
-    pub fn play<G: Game>(
-        &self,
-        game: &G,
-        players: &[Player<G>; 2],
-        games: u32,
-        sprt: Option<Sprt>,
-        seed: u64,
-        pool: PoolParams,
-        stop: &(dyn Fn() -> bool + Sync),
-        progress: &(dyn Fn(&MatchTally) + Sync),
-    ) -> Result<MatchReport, PoolError> {
-        let params = MatchParams {
+    /// A match of two players over paired games from distinct openings. `seed` is one for each generation.
+    pub fn match_params<G: Game>(&self, games: u32, sprt: Option<Sprt>, seed: u64, pool: PoolParams) -> MatchParams<G> {
+        let random = Stream::keyed(seed, Purpose::Opening, &[]);
+        MatchParams {
+            encounters: vec![[0, 1]],
             pairs: games.div_ceil(2) as usize,
-            opening_plies: self.opening_plies as usize,
+            openings: Openings::random(self.opening_plies as usize, random),
             sprt,
             seed,
             pool,
-        };
-        play_match(game, players, &params, stop, &PoolStats::default(), progress)
+        }
     }
 }

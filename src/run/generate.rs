@@ -132,6 +132,7 @@ impl SelfPlayParams {
                 evaluators,
                 search: search.clone(),
                 simulations: self.simulations,
+                time: None,
                 temperature: Temperature {
                     initial: self.temperature,
                     plies: self.temperature_plies,

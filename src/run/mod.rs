@@ -1,5 +1,6 @@
 //! A run: its config, its directory, the cycle of self-play, training and gate, and what can be watched of it.
 
+pub mod accuracy;
 pub mod config;
 pub mod console;
 pub mod cycle;
@@ -14,6 +15,7 @@ pub mod metrics;
 pub mod observer;
 pub mod player;
 pub mod pointer;
+pub mod positions;
 pub mod rating;
 mod report;
 pub mod sample;

@@ -10,12 +10,13 @@ use super::generate::View;
 use super::pointer::{Which, file_digest};
 use super::strict::{Reader, nearest, resolved_value};
 use crate::game::Game;
+use crate::games::solved_names;
 use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, InferenceFactory, OpenError};
 use crate::play::{Engine, Pace, Player, SearchSeat, Seat, Temperature};
 use crate::search::SearchParams;
 
 /// What a network player takes besides the keys of a config's section `search`.
-const OWN_OPTIONS: [&str; 4] = ["sims", "policy", "temperature", "view"];
+const OWN_OPTIONS: [&str; 5] = ["sims", "movetime", "policy", "temperature", "view"];
 
 /// Simulations of a network player that names none.
 pub const DEFAULT_SIMULATIONS: u32 = 100;
@@ -31,9 +32,21 @@ pub struct PlayerSpec {
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Random,
+    Solver,
     Engine(Engine),
-    Mcts { simulations: u32, c: f32 },
-    Network { path: PathBuf, simulations: Option<u32>, search: SearchParams, temperature: f32, view: View },
+    Mcts {
+        simulations: u32,
+        time: Option<Duration>,
+        c: f32,
+    },
+    Network {
+        path: PathBuf,
+        simulations: Option<u32>,
+        time: Option<Duration>,
+        search: SearchParams,
+        temperature: f32,
+        view: View,
+    },
 }
 
 /// The network of a checkpoint file or run cannot be had.
@@ -95,6 +108,8 @@ pub enum PlayerError {
     Network { text: String, error: NetworkError },
     #[error("player {text:?}: {problem}")]
     Engine { text: String, problem: String },
+    #[error("player {text:?}: {game} has no solver; the games that have one are {}", solved_names().join(", "))]
+    NoSolver { text: String, game: &'static str },
     #[error("player {text:?}: {error}")]
     Mismatch { text: String, error: GameMismatch },
     #[error("player {text:?}: {error}")]
@@ -105,7 +120,7 @@ impl PlayerError {
     /// Whether another text would help: there is no such player, or it plays another game.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Text { .. } | Self::Mismatch { .. } | Self::Engine { .. } => true,
+            Self::Text { .. } | Self::Mismatch { .. } | Self::Engine { .. } | Self::NoSolver { .. } => true,
             Self::Network { error, .. } => error.is_usage(),
             Self::Open { .. } => false,
         }
@@ -135,17 +150,24 @@ fn parse_view(text: &str) -> Result<View, String> {
         .map_err(|_| format!("`view` is {text:?}, allowed are as_is, random, canonical, averaged"))
 }
 
+/// A time for a move in milliseconds, from 1 to a day.
+fn parse_time(value: &str) -> Result<Duration, String> {
+    let time = value.parse().ok().filter(|time| (1..=86_400_000).contains(time));
+    let wrong = || format!("`movetime` is {value:?}, expected milliseconds from 1 to 86400000");
+    time.map(Duration::from_millis).ok_or_else(wrong)
+}
+
 /// The engine behind `COMMAND[@movetime=MS][@nodes=N]`. The command may itself hold an `@` that is none of these.
 fn parse_engine(text: &str) -> Result<Engine, String> {
     let (mut command, mut pace) = (text, Pace::Own);
     while let Some((before, option)) = command.rsplit_once('@') {
-        let number = |value: &str, most: u64| {
-            let number = value.parse().ok().filter(|number| (1..=most).contains(number));
-            number.ok_or_else(|| format!("`@{option}`: expected a number from 1 to {most}"))
+        let nodes = |value: &str| {
+            let number = value.parse().ok().filter(|number| (1..=1_000_000_000).contains(number));
+            number.ok_or_else(|| format!("`@{option}`: expected a number from 1 to 1000000000"))
         };
         let found = match option.split_once('=') {
-            Some(("movetime", value)) => Pace::Time(Duration::from_millis(number(value, 86_400_000)?)),
-            Some(("nodes", value)) => Pace::Nodes(number(value, 1_000_000_000)?),
+            Some(("movetime", value)) => Pace::Time(parse_time(value)?),
+            Some(("nodes", value)) => Pace::Nodes(nodes(value)?),
             _ => break,
         };
         if pace != Pace::Own {
@@ -161,7 +183,7 @@ fn parse_engine(text: &str) -> Result<Engine, String> {
 }
 
 impl PlayerSpec {
-    /// Reads `random`, `engine:COMMAND[@movetime=MS][@nodes=N]`, `mcts:SIMULATIONS[@c=C]`, or `PATH[@sims=N][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
+    /// Reads `random`, `solver`, `engine:COMMAND[@movetime=MS][@nodes=N]`, `mcts:SIMULATIONS[@c=C][@movetime=MS]`, or `PATH[@sims=N][@movetime=MS][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
     /// where `PATH` is a checkpoint or the folder of a run, and `KEY` any of a config's section `search`.
     ///
     /// # Errors
@@ -179,8 +201,9 @@ impl PlayerSpec {
         if let Some((twice, _)) = options.iter().find(|(option, _)| given(option) > 1) {
             return Err(fail(format!("`@{twice}` is given twice")));
         }
-        if given("policy") > 0 && given("sims") > 0 {
-            return Err(fail("`@policy` is the network without search, `@sims` needs one: give either".to_owned()));
+        if given("policy") > 0 && given("sims") + given("movetime") > 0 {
+            let problem = "`@policy` is the network without search, `@sims` and `@movetime` need one: give either";
+            return Err(fail(problem.to_owned()));
         }
         let number = |option: &str, value: &str, low: f32, high: f32| -> Result<f32, PlayerError> {
             let parsed = value.parse().ok().filter(|number| (low..=high).contains(number));
@@ -194,24 +217,25 @@ impl PlayerSpec {
         let meant = |name: &str, known: &[&str]| {
             nearest(name, known.iter().copied()).map_or_else(String::new, |near| format!("did you mean {near:?}? "))
         };
-        let kind = if name == "random" {
+        let kind = if name == "random" || name == "solver" {
             if let Some((option, _)) = options.first() {
-                return Err(unknown(option, "`random` takes none"));
+                return Err(unknown(option, &format!("`{name}` takes none")));
             }
-            Kind::Random
+            if name == "random" { Kind::Random } else { Kind::Solver }
         } else if let Some(simulations) = name.strip_prefix("mcts:") {
-            let mut c = 1.0;
+            let (mut c, mut time) = (1.0, None);
             for (option, value) in options {
                 match option {
                     "c" => c = number(option, value, 0.0, 100.0)?,
-                    _ => return Err(unknown(option, "`mcts` takes `@c=`")),
+                    "movetime" => time = Some(parse_time(value).map_err(fail)?),
+                    _ => return Err(unknown(option, "`mcts` takes `@c=` and `@movetime=`")),
                 }
             }
-            Kind::Mcts { simulations: count("mcts", simulations)?, c }
+            Kind::Mcts { simulations: count("mcts", simulations)?, time, c }
         } else if name == "mcts" {
             return Err(fail("say how many simulations it makes: `mcts:1000`".to_owned()));
         } else {
-            let (mut simulations, mut temperature, mut view) = (None, 0.0, View::default());
+            let (mut simulations, mut time, mut temperature, mut view) = (None, None, 0.0, View::default());
             let preset = resolved_value(&SearchParams::default());
             let keys = preset.as_object().into_iter().flat_map(|keys| keys.keys());
             let search_keys: Vec<&str> = keys.map(String::as_str).collect();
@@ -219,6 +243,7 @@ impl PlayerSpec {
             for (option, value) in options {
                 match (option, value) {
                     ("sims", value) => simulations = Some(count(option, value)?),
+                    ("movetime", value) => time = Some(parse_time(value).map_err(fail)?),
                     ("policy", "") => simulations = Some(0),
                     ("policy", _) => return Err(fail("`@policy` takes no value".to_owned())),
                     ("view", value) => view = parse_view(value).map_err(fail)?,
@@ -235,15 +260,51 @@ impl PlayerSpec {
             }
             let search = search_with(&search_sets).map_err(fail)?;
             if !Path::new(name).exists() {
-                let known =
-                    "expected `random`, `mcts:SIMULATIONS`, `engine:COMMAND`, or the path of a checkpoint or run";
+                let known = "expected `random`, `solver`, `mcts:SIMULATIONS`, `engine:COMMAND`, or the path of a checkpoint or run";
                 let kind = name.split(':').next().unwrap_or_default();
-                let meant = meant(kind, &["random", "mcts"]);
+                let meant = meant(kind, &["random", "solver", "mcts"]);
                 return Err(fail(format!("there is no file or folder {name:?}; {meant}{known}")));
             }
-            Kind::Network { path: name.into(), simulations, search, temperature, view }
+            Kind::Network { path: name.into(), simulations, time, search, temperature, view }
         };
         Ok(Self { text: text.to_owned(), kind })
+    }
+
+    /// The checkpoint `path` with so many simulations, else as a player named by its path.
+    pub fn network(path: PathBuf, simulations: u32) -> Self {
+        let (search, simulations) = (SearchParams::default(), Some(simulations));
+        let text = path.display().to_string();
+        let kind = Kind::Network { path, simulations, time: None, search, temperature: 0.0, view: View::default() };
+        Self { text, kind }
+    }
+
+    /// Sets how long the player thinks about a move where its text does not say it: a network makes `simulations`, and
+    /// every player that searches takes at most `time`.
+    pub fn limit(&mut self, simulations: Option<u32>, time: Option<Duration>) {
+        match &mut self.kind {
+            Kind::Network { simulations: own, time: own_time, .. } if own.is_none() && own_time.is_none() => {
+                (*own, *own_time) = (simulations, time);
+            }
+            Kind::Mcts { time: own, .. } => *own = own.or(time),
+            Kind::Engine(Engine { pace, .. }) if *pace == Pace::Own => {
+                *pace = time.map(Pace::Time).or(simulations.map(|n| Pace::Nodes(n.into()))).unwrap_or(Pace::Own);
+            }
+            Kind::Network { .. } | Kind::Engine(_) | Kind::Random | Kind::Solver => {}
+        }
+    }
+
+    /// Whether it plays perfectly, and only in positions that can be solved.
+    pub fn is_solver(&self) -> bool {
+        self.kind == Kind::Solver
+    }
+
+    /// Whether a clock ends its moves, so that they may differ from time to time.
+    pub fn is_timed(&self) -> bool {
+        match &self.kind {
+            Kind::Network { time, .. } | Kind::Mcts { time, .. } => time.is_some(),
+            Kind::Engine(_) => true,
+            Kind::Random | Kind::Solver => false,
+        }
     }
 
     /// The checkpoint behind a network player, verified; `None` for the others.
@@ -262,15 +323,21 @@ impl PlayerSpec {
     /// When its network is of another game or cannot be opened, or its engine does not start.
     pub fn open<G: Game>(&self, game: &G, engine: &EngineChoice) -> Result<Player<G>, PlayerError> {
         let text = || self.text.clone();
-        let (simulations, search, temperature, view) = match &self.kind {
+        let (simulations, time, search, temperature, view) = match &self.kind {
             Kind::Random => return Ok(Player::random()),
-            Kind::Mcts { simulations, c } => return Ok(Player::mcts(*simulations, *c)),
+            Kind::Solver => {
+                return Player::solver(game).ok_or_else(|| PlayerError::NoSolver { text: text(), game: G::NAME });
+            }
+            Kind::Mcts { simulations, time, c } => {
+                let seat = Seat::Mcts { simulations: *simulations, time: *time, c: *c };
+                return Ok(Player { name: text(), seat });
+            }
             Kind::Engine(engine) => {
                 engine.check().map_err(|problem| PlayerError::Engine { text: text(), problem })?;
                 return Ok(Player::engine(text(), engine.clone()));
             }
-            Kind::Network { simulations, search, temperature, view, .. } => {
-                (*simulations, search.clone(), *temperature, *view)
+            Kind::Network { simulations, time, search, temperature, view, .. } => {
+                (*simulations, *time, search.clone(), *temperature, *view)
             }
         };
         let checkpoint = self.checkpoint()?.expect("a network player has a checkpoint");
@@ -280,7 +347,9 @@ impl PlayerSpec {
         let seat = SearchSeat {
             evaluators: Arc::new(NetSource::new(Arc::new(factory), 256).seen_through(view.mode(0, 0))),
             search,
-            simulations: simulations.unwrap_or(DEFAULT_SIMULATIONS),
+            // Time alone sets no number.
+            simulations: simulations.unwrap_or(if time.is_some() { u32::MAX } else { DEFAULT_SIMULATIONS }),
+            time,
             temperature: Temperature { initial: temperature, plies: u32::MAX, later: temperature },
             noise: None,
             gumbel_noise: false,
@@ -297,8 +366,10 @@ mod tests {
     #[test]
     fn texts_are_read_and_faults_named() {
         let kind = |text| PlayerSpec::parse(text).unwrap().kind;
-        assert_eq!(kind("random"), Kind::Random);
-        assert_eq!(kind("mcts:50@c=0.5"), Kind::Mcts { simulations: 50, c: 0.5 });
+        assert_eq!((kind("random"), kind("solver")), (Kind::Random, Kind::Solver));
+        assert_eq!(kind("mcts:50@c=0.5"), Kind::Mcts { simulations: 50, time: None, c: 0.5 });
+        let time = Some(Duration::from_millis(7));
+        assert_eq!(kind("mcts:50@movetime=7"), Kind::Mcts { simulations: 50, time, c: 1.0 });
         let engine = |words: &[&str], pace| {
             Kind::Engine(Engine { words: words.iter().map(|word| (*word).to_owned()).collect(), pace })
         };
@@ -311,18 +382,22 @@ mod tests {
             ("engine:", "how the engine is started"),
             ("engine:a 'b", "quotes"),
             ("engine:a@movetime=0", "from 1"),
+            ("mcts:5@movetime=x", "milliseconds"),
+            (".@policy@movetime=4", "give either"),
             ("engine:a@nodes=5@movetime=3", "either"),
             ("mcts", "mcts:1000"),
             ("mcts:0", "from 1"),
             ("mcts:5@d=1", "no option \"d\""),
             ("mcts:5@c=x", "allowed is 0 to 100"),
-            ("random@sims=3", "takes none"),
+            ("random@sims=3", "`random` takes none"),
+            ("solver@sims=3", "`solver` takes none"),
+            ("sovler", "did you mean \"solver\"?"),
             ("no/such/file", "no file or folder"),
             ("mcst:100", "did you mean \"mcts\"?"),
             (".@sim=3", "did you mean \"sims\"?"),
             (".@sims=many", "expected a number"),
             (".@algorithm=x", "expected \"puct\" or \"gumbel\""),
-            (".@nonsense=1", "a network takes sims, policy, temperature, view, algorithm"),
+            (".@nonsense=1", "a network takes sims, movetime, policy, temperature, view, algorithm"),
             (".@policy=3", "takes no value"),
             (".@fpu_reduction=9", "is out of range; expected"),
             (".@view=upside", "as_is, random"),

@@ -70,9 +70,9 @@ pub(super) fn self_play(
 
 /// The figures of a gate match.
 pub(super) fn gate_event(generation: u32, report: &MatchReport, accepted: bool, llr: f64) -> event::Gate {
-    let games = report.tally.games();
+    let games = report.tally().games();
     let score = games.score().unwrap_or(0.5);
-    let difference = report.tally.pairs.elo();
+    let difference = report.tally().pairs.elo();
     event::Gate {
         generation,
         wins: games.wins,
@@ -82,7 +82,7 @@ pub(super) fn gate_event(generation: u32, report: &MatchReport, accepted: bool, 
         elo: difference.map_or(0.0, |elo| elo.value),
         elo_interval: difference.map_or((f64::NEG_INFINITY, f64::INFINITY), |elo| (elo.low, elo.high)),
         llr,
-        distinct_games: report.distinct as u64,
+        distinct_games: report.distinct,
         verdict: match (accepted, report.verdict) {
             (true, _) => event::Verdict::Accepted,
             (false, Some(Verdict::AcceptH0)) => event::Verdict::Rejected,

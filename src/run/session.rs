@@ -2,7 +2,7 @@
 
 use super::config::{IDENTITY, RunConfig};
 use super::console::Console;
-use super::cycle::{Cycle, Ended, RunError};
+use super::cycle::{Cycle, Ended, RunError, States};
 use super::dir::{DirError, Found, RunDir};
 use super::event::Event;
 use super::metrics::Metrics;
@@ -126,12 +126,12 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
             dir.create(&resolved_json(&config))?
         }
     };
-    let state = match RunState::load(dir)? {
-        Some(state) => state,
+    let states = match States::load(dir)? {
+        Some(states) => states,
         None if dir.has_work()? => return Err(SessionError::NoState { folder: dir.root().display().to_string() }),
-        None => RunState::default(),
+        None => States::new(),
     };
-    let task = Task { config: &config, dir, state, resolved, stop: stop.clone(), notes, changed };
+    let task = Task { config: &config, dir, states, resolved, stop: stop.clone(), notes, changed };
     let ended = games::dispatch(&config.game, task)??;
     drop(lock);
     Ok(ended)
@@ -190,7 +190,7 @@ fn observers(dir: &RunDir, state: &RunState, notes: Vec<String>) -> Result<Obser
 struct Task<'a> {
     config: &'a RunConfig,
     dir: &'a RunDir,
-    state: RunState,
+    states: States,
     resolved: crate::net::Resolved,
     stop: StopFlag,
     notes: Vec<String>,
@@ -202,9 +202,9 @@ impl GameVisitor for Task<'_> {
     type Output = Result<Ended, RunError>;
 
     fn visit<G: Game>(self, game: G) -> Self::Output {
-        let Self { config, dir, state, resolved, stop, notes, changed } = self;
+        let Self { config, dir, states, resolved, stop, notes, changed } = self;
         let observers = |state: &RunState| observers(dir, state, notes);
-        let mut cycle = Cycle::new(game, config, dir, state, observers, resolved, stop)?;
+        let mut cycle = Cycle::new(game, config, dir, states, observers, resolved, stop)?;
         if changed {
             // Only now: a config that the run cannot go on with is not kept.
             write_atomic(&dir.config(), resolved_json(config).as_bytes()).map_err(DirError::from)?;

@@ -1,5 +1,7 @@
 //! What a run must remember to go on exactly where it stopped, besides weights and games.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::dir::{DirError, RunDir};
@@ -68,7 +70,8 @@ pub struct RunState {
 
 const KIND: [u8; 4] = *b"SPRS";
 const FORMAT: u32 = 2;
-const NAME: &str = "run.state";
+/// The file that holds the newest state.
+pub const NAME: &str = "run.state";
 
 impl RunState {
     /// A run that has not begun.
@@ -95,13 +98,34 @@ impl RunState {
     /// # Errors
     /// When the file is damaged, of another format, or cannot be read.
     pub fn load(dir: &RunDir) -> Result<Option<Self>, DirError> {
-        let path = dir.state_file(NAME);
-        if !path.try_exists().map_err(|e| PublishError::reading(&path, e))? {
+        Self::read(&dir.state_file(NAME))
+    }
+
+    fn read(path: &Path) -> Result<Option<Self>, DirError> {
+        if !path.try_exists().map_err(|e| PublishError::reading(path, e))? {
             return Ok(None);
         }
-        let payload = read_checked(&path, KIND, FORMAT)?;
-        let damaged = |e: serde_json::Error| PublishError::Damaged { file: path.clone(), what: e.to_string() };
+        let payload = read_checked(path, KIND, FORMAT)?;
+        let damaged = |e: serde_json::Error| PublishError::Damaged { file: path.to_owned(), what: e.to_string() };
         Ok(Some(serde_json::from_slice(&payload).map_err(damaged)?))
+    }
+
+    /// The states at the ends of the last generations, from the newest on; those that cannot be read are left out.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn load_ends(dir: &RunDir) -> Result<Vec<Self>, DirError> {
+        let ends = dir.ends()?.into_iter().rev();
+        Ok(ends.filter_map(|generation| Self::read(&dir.end_file(generation)).ok().flatten()).collect())
+    }
+
+    /// Publishes this state, in which a generation begins, once more as the end of the one before, to go back to when
+    /// something newer is damaged.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn save_end(&self, dir: &RunDir) -> Result<(), DirError> {
+        self.write(&dir.end_file(self.generation - 1))
     }
 
     /// Publishes the state.
@@ -109,8 +133,12 @@ impl RunState {
     /// # Errors
     /// When the disk refuses; the state before is still there then.
     pub fn save(&self, dir: &RunDir) -> Result<(), DirError> {
+        self.write(&dir.state_file(NAME))
+    }
+
+    fn write(&self, path: &Path) -> Result<(), DirError> {
         let payload = serde_json::to_vec(self).expect("plain data has a JSON form");
-        Ok(write_checked(&dir.state_file(NAME), KIND, FORMAT, &payload)?)
+        Ok(write_checked(path, KIND, FORMAT, &payload)?)
     }
 }
 

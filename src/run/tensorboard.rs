@@ -18,7 +18,7 @@ use tensorboard_rs::masked_crc32c::masked_crc32c;
 use tensorboard_rs::record_writer::RecordWriter;
 use tensorboard_rs::summary::{histogram_raw, scalar};
 
-use super::event::Event;
+use super::event::{Event, Scalar};
 use super::observer::{Mark, ObserveError, Observer};
 use crate::util::publish::{PublishError, still_there, sync_folder};
 
@@ -136,10 +136,21 @@ impl TensorBoard {
         self.file.sync_data().map_err(|source| PublishError::writing(&self.path, "save", source))
     }
 
-    /// The values of an event; none for what is no chart.
-    fn summary(&mut self, event: &Event) -> Summary {
+    /// Records numbers at `step`, and brings them to disk.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn numbers(&mut self, step: u64, numbers: &[Scalar]) -> Result<(), ObserveError> {
         let mut summary = Summary::new();
-        for number in event.scalars() {
+        self.push(numbers, &mut summary);
+        let mut record = Record::new();
+        record.set_summary(summary);
+        self.write(record, step)?;
+        Ok(self.sync()?)
+    }
+
+    fn push(&mut self, numbers: &[Scalar], summary: &mut Summary) {
+        for number in numbers {
             for mut value in scalar(number.tag, number.value as f32).take_value() {
                 if self.described.insert(number.tag) {
                     value.mut_metadata().set_summary_description(number.help.to_owned());
@@ -147,6 +158,12 @@ impl TensorBoard {
                 summary.mut_value().push(value);
             }
         }
+    }
+
+    /// The values of an event; none for what is no chart.
+    fn summary(&mut self, event: &Event) -> Summary {
+        let mut summary = Summary::new();
+        self.push(&event.scalars(), &mut summary);
         match event {
             Event::Histogram(h) => {
                 let counts: Vec<f64> = h.counts.iter().map(|&count| count as f64).collect();

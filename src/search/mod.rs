@@ -1,8 +1,8 @@
 //! Monte Carlo tree search: one tree for self-play, matches and analysis.
 //!
 //! A [`Tree`] gathers leaves and takes their evaluations. Many trees share one batch in the pool of games of
-//! `play`; [`Solo`] searches one tree, or a few, with several leaves in flight, evaluated on several threads by
-//! [`Spread`]. [`Insight`] is what analysis reads of a finished search.
+//! `play`; [`Solo`] searches one tree, or some that are not played on, with several leaves in flight, evaluated on several
+//! threads by [`Spread`]. [`Insight`] is what analysis reads of a finished search.
 
 mod halving;
 mod node;

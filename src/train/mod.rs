@@ -3,6 +3,7 @@
 
 mod batch;
 mod crew;
+mod eager;
 mod ema;
 mod layout;
 mod loss;
@@ -17,6 +18,7 @@ mod trainer;
 
 pub use batch::{BatchError, BatchView, Totals};
 pub use crew::Crew;
+pub use eager::EagerTrainer;
 pub use ema::Ema;
 pub use layout::{Entry, Layout};
 pub use loss::{CALIBRATION_BINS, CalibrationBin, Loss, LossReport, Sums, loss};

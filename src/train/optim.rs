@@ -25,12 +25,8 @@ impl Optimizer {
     /// # Errors
     /// When the device is out of memory.
     pub fn new(rule: OptimizerParams, weight_decay: f64, layout: &Layout, device: Device) -> Result<Self, TchError> {
-        let names: &[&'static str] = match &rule {
-            OptimizerParams::Adamw(_) => &["first_moment", "second_moment"],
-            OptimizerParams::Sgd(_) => &["velocity"],
-        };
         let mut moments = Vec::new();
-        for &name in names {
+        for &name in rule.moment_names() {
             moments.push((name, Tensor::f_zeros([layout.trainable()], (Kind::Float, device))?));
         }
         Ok(Self { rule, weight_decay, decayed: layout.decayed(), moments, steps: 0 })
@@ -90,8 +86,16 @@ impl Optimizer {
 }
 
 impl OptimizerParams {
+    /// The names of the moments, in the order of [`update`](Self::update).
+    pub(super) fn moment_names(&self) -> &'static [&'static str] {
+        match self {
+            Self::Adamw(_) => &["first_moment", "second_moment"],
+            Self::Sgd(_) => &["velocity"],
+        }
+    }
+
     /// Step number `steps` (from 1) of some parameters: these, their gradients, their moments.
-    fn update(&self, tensors: Vec<Tensor>, rate: f64, decay: f64, steps: f64) -> Result<(), TchError> {
+    pub(super) fn update(&self, tensors: Vec<Tensor>, rate: f64, decay: f64, steps: f64) -> Result<(), TchError> {
         let mut tensors = tensors.into_iter();
         let mut next = || tensors.next().expect("a piece has parameters, gradient and all moments");
         let (mut parameters, gradient) = (next(), next());

@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle, scope};
 use std::time::Duration;
 
-use crate::analyze::replay;
 use crate::game::grid::quoted;
-use crate::game::{Action, Game, Outcome, Player, legal_list};
+use crate::game::{Action, Game, Outcome, Player, legal_list, replay};
 
 use super::command::{self, Command, Query};
 use super::{Info, Limits, OptionKind, Position, Thinker, UgiError, UgiOption, perft};

@@ -150,9 +150,14 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
             Mind::Mover(mover) => {
                 let start = game.state_text(position.start);
                 let turn = Turn { start: &start, moves: position.moves, state: position.state };
-                let action = mover.choose(game, &turn, random)?;
-                info(Info { time: Some(began.elapsed()), nodes: Some(0), ..Info::default() });
-                return Ok(action);
+                let choice = mover.choose(game, &turn, random)?;
+                info(Info {
+                    time: Some(began.elapsed()),
+                    nodes: Some(0),
+                    value: choice.value.map(|value| value.pov(game.to_move(position.state))),
+                    ..Info::default()
+                });
+                return Ok(choice.action);
             }
             Mind::Searcher(searcher) => searcher,
         };
@@ -162,12 +167,15 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
         let plies_left = game.max_plies().saturating_sub(game.ply(position.state));
         let mover = game.to_move(position.state).index();
         let by_clock = limits.clock.and_then(|told| clock::share(&told, mover, plies_left));
-        let time = [limits.movetime, by_clock].into_iter().flatten().min();
+        // The player's own time holds where nothing else is said.
+        let is_told = limits.nodes.is_some() || limits.depth.is_some() || limits.infinite || limits.clock.is_some();
+        let own = searcher.time().filter(|_| !is_told && limits.movetime.is_none());
+        let time = [limits.movetime, by_clock, own].into_iter().flatten().min();
         let simulations = match limits.nodes {
             // Where there is nothing to choose, a clock had better not run.
             _ if by_clock.is_some() && legal_list(game, position.state).len() == 1 => 1,
             Some(nodes) => u32::try_from(nodes).unwrap_or(u32::MAX),
-            None if limits.infinite || time.is_some() => u32::MAX,
+            None if limits.infinite || (time.is_some() && own.is_none()) => u32::MAX,
             None => self.simulations,
         };
         // What has gone into preparations belongs to the move.

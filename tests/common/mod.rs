@@ -180,3 +180,24 @@ pub fn train(config: &Path, run: &Path, sets: &[&str]) -> Command {
     }
     command
 }
+
+/// A run of `game` with a tiny network that has learned next to nothing, in `scratch`.
+#[track_caller]
+pub fn small_run(scratch: &Path, game: &str, iterations: u32) -> String {
+    let config = scratch.join(format!("{game}.json"));
+    std::fs::write(&config, format!("{{\"game\": \"{game}\"}}")).unwrap();
+    let folder = scratch.join(game);
+    let iterations = format!("stop.iterations={iterations}");
+    let small = [
+        "network.blocks=1",
+        "network.channels=8",
+        "selfplay.games=2",
+        "selfplay.simulations=2",
+        "replay.reuse=0.01",
+        "training.batch_size=8",
+        "gate={\"mode\": \"off\", \"anchor_games\": 0}",
+        &iterations,
+    ];
+    Process::start(&mut train(&config, &folder, &small)).finish().expect(0);
+    folder.display().to_string()
+}

@@ -6,6 +6,7 @@
 
 mod chance;
 mod position;
+mod solver;
 mod symmetry;
 mod text;
 mod walk;
@@ -77,7 +78,8 @@ fn check<G: Game>(game: &G, seed: u64, games: usize) -> Checked {
     position::check_keys(game, &visited, &mut stream(1))?;
     text::check(game, &visited, &mut stream(2))?;
     symmetry::check(game, &visited, &mut stream(3))?;
-    chance::check(game, &visited, games, &mut stream(4))
+    chance::check(game, &visited, games, &mut stream(4))?;
+    solver::check(game, &visited)
 }
 
 /// Numbers and names that do not depend on a position.

@@ -58,7 +58,14 @@ pub(super) fn check<G: Game>(game: &G, state: &G::State) -> Checked {
         return broken("encodings are finite", format!("{}: number {at} is {}", place(), planes[at]));
     }
     ensure!(game.key(state) == game.key(&state.clone()), "a copy has the same key", "{}", place());
-    ensure!(game.draw(state).contains('\n'), "a drawing has lines", "{}", place());
+    let drawn = game.draw(state);
+    let is_text = |line: &str| line.chars().count() <= 80 && !line.contains(char::is_control);
+    ensure!(
+        drawn.ends_with('\n') && drawn.lines().all(is_text),
+        "a drawing is lines of text, at most 80 signs each",
+        "{}: {drawn:?}",
+        place()
+    );
     Ok(())
 }
 

@@ -12,7 +12,7 @@ const fn transposed(nine: usize) -> usize {
 
 /// Writes a position.
 pub(super) fn write(state: &State) -> String {
-    let board = grid::rows_text(SIZE, SIZE, |row, column| state.sign(column, row));
+    let board = grid::rows_text(SIZE, SIZE, |row, column| state.owner(column, row).map(|player| SIGNS[player.index()]));
     let target = match state.target {
         FREE => "-".to_owned(),
         board => (transposed(board.into()) + 1).to_string(),

@@ -11,6 +11,7 @@
 
 mod board;
 mod encode;
+mod paint;
 mod playout;
 mod state;
 mod tables;
@@ -27,7 +28,7 @@ pub use encode::Key;
 pub use state::State;
 
 use crate::game::{
-    Action, End, Game, OptionInfo, PlaneShape, Player, PolicyShape, TextError, bad_value, option_values,
+    Action, Drawing, End, Game, OptionInfo, PlaneShape, Player, PolicyShape, TextError, bad_value, option_values,
 };
 use crate::util::rng::Stream;
 
@@ -235,8 +236,12 @@ impl Game for Zener {
         text::parse_state(text, self.max_plies)
     }
 
-    fn draw(&self, state: &State) -> String {
-        text::draw(state, self.max_plies)
+    fn paint(&self, state: &State, last: Option<Action>) -> Drawing {
+        paint::paint(state, last, self.max_plies)
+    }
+
+    fn turn_text(&self, state: &State) -> String {
+        paint::turn_text(state)
     }
 
     fn player_names(&self) -> [&'static str; 2] {

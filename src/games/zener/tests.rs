@@ -658,14 +658,36 @@ fn a_drawing_shows_stacks_and_the_compulsory_piece() {
     let drawn = game.draw(&state);
     let lines: Vec<&str> = drawn.lines().collect();
     assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["1", "2", "3", "4", "5"]);
-    assert!(lines[1].starts_with("A  .  qs"), "{drawn}");
-    assert!(lines[7].starts_with("G  C  XW .  Q  S*"), "{drawn}");
-    assert!(drawn.contains("white to move: the compulsory star (*); 3 of at most 200"), "{drawn}");
+    assert!(lines[1].starts_with("A  .   qs "), "{drawn}");
+    assert!(lines[7].starts_with("G  C   XW  .   Q   S* "), "{drawn}");
+    assert!(drawn.contains("; 3 of at most 200 moves made\nwhite to move: the compulsory star (*)\n"), "{drawn}");
+    assert_eq!(game.turn_text(&state), "white, compulsory star");
+    let marked = game.paint(&state, Some(game.parse_action("a1a2").expect("a move"))).to_string();
+    assert!(marked.lines().nth(1).is_some_and(|line| line.starts_with("A  .  [qs] ")), "{marked}");
     play_all(&game, &mut state, "g5g4");
     let drawn = game.draw(&state);
     assert!(drawn.contains("QS'") && drawn.contains("not of the star just moved"), "{drawn}");
+    assert_eq!(game.turn_text(&state), "white, free move");
     let blocked = game.parse_state("1qwx1/4c/5/5/5/5/(Cs)XWQS w c - 1").expect("a position");
     assert!(game.draw(&blocked).contains("circle is blocked"));
+    assert_eq!(game.turn_text(&blocked), "white, any piece");
+}
+
+#[test]
+fn the_highest_stacks_fit_a_terminal() {
+    let game = Zener::default();
+    for text in [
+        "5/5/5/2(wWxXcCqQsS)2/5/5/5 w q - 9",
+        "5/5/(wW)(xX)(cC)(qQ)(sS)/5/5/5/5 w q - 9",
+        "5/5/(WwX)1(xCQS)1(cqs)/5/5/5/5 b s - 199",
+    ] {
+        let state = game.parse_state(text).expect(text);
+        for last in [None, Some("c3d3"), Some("c1d1"), Some("e3d3")] {
+            let last = last.map(|text| game.parse_action(text).expect("a move"));
+            let drawn = game.paint(&state, last).to_string();
+            assert!(drawn.lines().all(|line| line.len() <= 80) && drawn.lines().count() <= 14, "{drawn}");
+        }
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Moves and positions as text, and the board drawn for a person.
+//! Moves and positions as text.
 
 use crate::game::grid::{fields, parse_side, quoted};
 use crate::game::{Action, TextError};
 
-use super::board::{Board, NONE, OFF, Piece, piece};
+use super::board::{Board, OFF, Piece, piece};
 use super::state::{Finish, State, Turn};
 use super::tables::{CELLS, COLUMNS, LETTERS, PLANES, ROWS, SYMBOL_NAMES, SYMBOLS, exit_row, target};
 
@@ -58,7 +58,7 @@ pub(super) fn parse_action(text: &str) -> Result<Action, TextError> {
 }
 
 /// The letter of a piece: upper case for white.
-fn letter(piece: Piece) -> char {
+pub(super) fn letter(piece: Piece) -> char {
     let letter = LETTERS[usize::from(piece & 7)];
     if piece >> 3 == 0 { letter.to_ascii_uppercase() } else { letter }
 }
@@ -329,73 +329,4 @@ fn judge(board: &Board, side: u8, turn: Turn, ply: u16) -> Result<Finish, TextEr
         _ => {}
     }
     Ok(finish)
-}
-
-/// The position drawn: the board with coordinates, every stack from bottom to top, then whose move of
-/// which kind it is. A compulsory piece that can move carries `*`, a piece just moved `'`.
-pub(super) fn draw(state: &State, max_plies: u16) -> String {
-    let side = usize::from(state.side);
-    let going_on = state.finish == Finish::No;
-    let mark = |square: usize| {
-        let top = state.board.top(square as u8);
-        if !going_on || top == NONE || usize::from(top >> 3) != side {
-            return "";
-        }
-        match state.turn.get() {
-            Turn::Compulsory(symbol) if top & 7 == symbol => "*",
-            Turn::Free(symbol) if top & 7 == symbol => "'",
-            _ => "",
-        }
-    };
-    let cells: Vec<String> = (0..CELLS)
-        .map(|square| {
-            let stack = stack_text(&state.board, square);
-            if stack.is_empty() { ".".to_owned() } else { stack + mark(square) }
-        })
-        .collect();
-    let width = cells.iter().map(String::len).max().unwrap_or(1).max(2);
-    let numbers: String = (1..=COLUMNS).map(|column| format!(" {column:<width$}")).collect();
-    let header = format!("  {}\n", numbers.trim_end());
-    let mut out = header.clone();
-    for row in 0..ROWS {
-        let name = char::from(b'A' + row as u8);
-        let line: String =
-            cells[row * COLUMNS..(row + 1) * COLUMNS].iter().map(|cell| format!(" {cell:<width$}")).collect();
-        let home = (0..2).find(|&side| exit_row(side ^ 1) == row);
-        let home = home.map_or(String::new(), |side| format!("  {}'s home row", SIDE_NAMES[side]));
-        out.push_str(&format!("{name} {line} {name}{home}\n"));
-    }
-    out.push_str(&header);
-    out.push_str("W wave, X cross, C circle, Q square, S star; upper case white, stacks from bottom to top\n");
-    out.push_str(&status(state));
-    out.push_str(&format!("; {} of at most {max_plies} moves made", state.ply));
-    if going_on && state.earlier > 0 {
-        out.push_str("; this position stood before, the third time is a draw");
-    }
-    out.push('\n');
-    out
-}
-
-/// Whose move of which kind it is, or how the game ended.
-fn status(state: &State) -> String {
-    let mover = SIDE_NAMES[usize::from(state.side)];
-    match state.finish {
-        Finish::Won(winner) => format!("{} has won", SIDE_NAMES[usize::from(winner)]),
-        Finish::Repeated => "draw by the third occurrence of the position".to_owned(),
-        Finish::Capped => "draw by the limit of moves".to_owned(),
-        Finish::No => match state.turn.get() {
-            Turn::Opening => format!("{mover} to move: the first move, of any piece"),
-            Turn::Free(symbol) => {
-                format!("{mover} to move: a free move, not of the {} just moved (')", SYMBOL_NAMES[usize::from(symbol)])
-            }
-            Turn::Compulsory(symbol) => {
-                let symbol_name = SYMBOL_NAMES[usize::from(symbol)];
-                if state.board.is_free(usize::from(state.side), usize::from(symbol)) {
-                    format!("{mover} to move: the compulsory {symbol_name} (*)")
-                } else {
-                    format!("{mover} to move: the compulsory {symbol_name} is blocked, so one move of any free piece")
-                }
-            }
-        },
-    }
 }

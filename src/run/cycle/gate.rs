@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{Cycle, RunError, tell};
 use crate::eval::SymmetryMode;
 use crate::game::Game;
-use crate::play::{MatchReport, Player, PoolParams, SearchSeat, Seat, Temperature};
+use crate::play::{MatchReport, Player, PoolParams, PoolStats, Referee, SearchSeat, Seat, Temperature, play_match};
 use crate::run::engine::NetSource;
 use crate::run::event::{self, Event, Phase};
 use crate::run::gate::GateMode;
@@ -27,6 +27,7 @@ impl<G: Game> Cycle<'_, G> {
             evaluators,
             search: self.config.search.clone(),
             simulations: self.config.gate.simulations,
+            time: None,
             temperature: Temperature::GREEDY,
             noise: None,
             gumbel_noise: false,
@@ -50,16 +51,21 @@ impl<G: Game> Cycle<'_, G> {
         let failure = Mutex::new(None);
         self.tell(&Event::PhaseStarted { phase, generation: self.state.generation, done: 0, total: u64::from(games) })?;
         let pool = PoolParams { slots: (games as usize / pool.threads).clamp(1, 64), ..pool };
+        let params = gate.match_params(games, sprt, seed, pool);
         let (stop, observers) = (&self.stop, &self.observers);
-        let report = gate.play(&self.game, players, games, sprt, seed, pool, &|| stop.is_set(), &|tally| {
-            let games = tally.games();
-            let note =
-                format!("{} vs {}: {}-{}-{}", players[0].name, players[1].name, games.wins, games.draws, games.losses);
-            let progress = Event::Progress { phase, done: games.total(), note };
-            if let Err(error) = tell(observers, &progress) {
-                failure.lock().expect("nothing panics here").get_or_insert(error);
-            }
-        })?;
+        let referee = Referee {
+            stop: &|| stop.is_set(),
+            finished: &|_| {},
+            progress: &|tallies| {
+                let games = tallies[0].games();
+                let note = format!("{} vs {}: {games}", players[0].name, players[1].name);
+                let progress = Event::Progress { phase, done: games.total(), note };
+                if let Err(error) = tell(observers, &progress) {
+                    failure.lock().expect("nothing panics here").get_or_insert(error);
+                }
+            },
+        };
+        let report = play_match(&self.game, players, &params, Vec::new(), &PoolStats::default(), &referee)?;
         if let Some(error) = failure.into_inner().expect("nothing panics here") {
             return Err(error.into());
         }
@@ -84,15 +90,14 @@ impl<G: Game> Cycle<'_, G> {
                 let players = [candidate.clone(), self.gate_player(best, self.gate_source(best)?)];
                 let Some(report) = self.contest(Phase::Gate, &players, gate.games, pool)? else { return Ok(()) };
                 accepted = gate.passes(&report);
-                let games = report.tally.games();
+                let games = report.tally().games();
                 meetings.push(Meeting { a: Rated::Generation(generation), b: Rated::Generation(best), games });
-                let llr = gate.sprt().llr(&report.tally.pairs);
+                let llr = gate.sprt().llr(&report.tally().pairs);
                 events.push(Event::Gate(gate_event(generation, &report, accepted, llr)));
-                if report.distinct * 4 < report.games.len() {
+                if report.distinct * 4 < report.games {
                     events.push(Event::Warning(format!(
                         "only {} of {} gate games were different: raise gate.opening_plies",
-                        report.distinct,
-                        report.games.len()
+                        report.distinct, report.games
                     )));
                 }
                 events.push(finished(Phase::Gate, generation, began));
@@ -102,7 +107,7 @@ impl<G: Game> Cycle<'_, G> {
                 let players = [candidate, Player::mcts(gate.anchor_simulations, 1.0)];
                 let games = gate.anchor_games;
                 let Some(report) = self.contest(Phase::Rating, &players, games, pool)? else { return Ok(()) };
-                let games = report.tally.games();
+                let games = report.tally().games();
                 meetings.push(Meeting { a: Rated::Generation(generation), b: Rated::Anchor, games });
                 events.push(finished(Phase::Rating, generation, began));
             }
@@ -133,7 +138,7 @@ impl<G: Game> Cycle<'_, G> {
         })?;
         self.state.stage = Stage::Generate;
         self.state.generation += 1;
-        self.save()
+        self.save_end()
     }
 }
 

@@ -2,41 +2,178 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Cycle, RunError};
+use super::{BEST_COPY, Cycle, RunError, publish_copy};
 use crate::data::{GameRecord, Opened, Origin, ReadRecords, RecordFileError, RecordWriter};
 use crate::game::{Game, full_name};
-use crate::run::dir::DirError;
+use crate::net::CheckpointError;
+use crate::run::dir::{DirError, RunDir};
 use crate::run::event::Event;
 use crate::run::pointer::{Which, file_digest};
-use crate::run::state::{Stage, TrainerFile};
+use crate::run::state::{self, RunState, Stage, TrainerFile};
+use crate::train::{StateError, TrainError};
 use crate::util::publish::PublishError;
 
-impl<G: Game> Cycle<'_, G> {
-    /// Whether everything is there that the run cannot go on without: better now than after an hour of self-play. Changes
-    /// nothing.
-    pub(super) fn check(&self) -> Result<(), RunError> {
-        if self.state.mark == 0 {
-            return Ok(());
+/// Ends of generations that a run can go back to.
+const ENDS: usize = 2;
+
+/// The states that a run may go on from, the newest first.
+#[derive(Debug)]
+pub struct States {
+    states: Vec<RunState>,
+    /// Why the newest one cannot be read.
+    fault: Option<DirError>,
+}
+
+impl States {
+    /// A run that has not begun.
+    pub fn new() -> Self {
+        Self { states: vec![RunState::default()], fault: None }
+    }
+
+    /// What there is in `dir`; `None` when that is no state at all.
+    ///
+    /// # Errors
+    /// When a state cannot be read for other reasons than its damage, or there is none to go back to.
+    pub fn load(dir: &RunDir) -> Result<Option<Self>, DirError> {
+        let (newest, fault) = match RunState::load(dir) {
+            Ok(newest) => (newest, None),
+            Err(DirError::Publish(error @ PublishError::Damaged { .. })) => (None, Some(error.into())),
+            Err(error) => return Err(error),
+        };
+        let missing = newest.is_none();
+        let states: Vec<RunState> = newest.into_iter().chain(RunState::load_ends(dir)?).collect();
+        match fault {
+            Some(error) if states.is_empty() => Err(error),
+            None if states.is_empty() => Ok(None),
+            None if missing => {
+                let lost = PublishError::Missing { file: dir.state_file(state::NAME) };
+                Ok(Some(Self { states, fault: Some(lost.into()) }))
+            }
+            fault => Ok(Some(Self { states, fault })),
         }
-        let is = |file: PathBuf, digest: &str| match file_digest(&file) {
+    }
+
+    /// The newest one.
+    pub fn newest(&self) -> &RunState {
+        &self.states[0]
+    }
+}
+
+impl Default for States {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What is to be mended once it is sure that the run goes on.
+#[derive(Debug, Default)]
+pub(super) struct Mends {
+    /// Why the run goes back to an older state.
+    back: Option<String>,
+    /// Damaged files.
+    aside: Vec<PathBuf>,
+    /// Why the best checkpoint is taken from its copy.
+    best: Option<String>,
+}
+
+impl RunError {
+    /// The file at fault and what is wrong with it, where an older state may be better.
+    fn damage(&self) -> Option<(Option<&Path>, String)> {
+        match self {
+            Self::Lost { file } => Some((None, format!("{} is missing", file.display()))),
+            Self::Exchanged { file } => {
+                Some((Some(file), format!("{} is not the file that the run made", file.display())))
+            }
+            Self::Dir(DirError::Publish(PublishError::Damaged { file, .. })) => Some((Some(file), self.to_string())),
+            Self::Dir(DirError::Publish(PublishError::Missing { .. })) => Some((None, self.to_string())),
+            Self::Train(TrainError::State(StateError::File(PublishError::Damaged { file, .. }))) => {
+                Some((Some(file), self.to_string()))
+            }
+            Self::Checkpoint(CheckpointError::Damaged { path, .. } | CheckpointError::Weights { path, .. }) => {
+                Some((Some(path), self.to_string()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<G: Game> Cycle<'_, G> {
+    /// Takes the newest of `states` for which everything is there. Changes nothing in the folder.
+    pub(super) fn choose(&mut self, states: States) -> Result<Mends, RunError> {
+        let mut fault = states.fault.map(RunError::from);
+        let mut mends = Mends::default();
+        for state in states.states {
+            self.state = state;
+            match self.check() {
+                Ok(best) => {
+                    mends.best = best;
+                    if let Some((file, told)) = fault.as_ref().and_then(RunError::damage) {
+                        mends.aside.extend(file.map(Path::to_owned));
+                        let end = self.state.generation - 1;
+                        mends.back = Some(format!(
+                            "{told}; the run goes back to the end of generation {end} and does again what came after"
+                        ));
+                    }
+                    return Ok(mends);
+                }
+                Err(error) if error.damage().is_some() => fault = fault.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(fault.expect("there is at least one state, and it has a fault"))
+    }
+
+    /// Whether everything is there that the run cannot go on without: better now than after an hour of self-play. Changes
+    /// nothing. Says what is wrong with the best checkpoint when its copy can take its place.
+    fn check(&self) -> Result<Option<String>, RunError> {
+        if self.state.mark == 0 {
+            return Ok(None);
+        }
+        let is = |file: &Path, digest: &str| match file_digest(file) {
             Ok(found) if found == digest => Ok(true),
             Ok(_) => Ok(false),
-            Err(DirError::Publish(PublishError::Missing { .. })) => Err(RunError::Lost { file }),
+            Err(DirError::Publish(PublishError::Missing { .. })) => Err(RunError::Lost { file: file.to_owned() }),
             Err(error) => Err(error.into()),
         };
-        let best = self.dir.checkpoint(self.state.best);
-        let whole = is(best.clone(), &self.state.best_digest)?;
-        // What is wrong with it in itself is the better explanation.
-        self.checkpoint(self.state.best)?;
-        if !whole {
-            return Err(RunError::Exchanged { file: best });
-        }
         if let Some(TrainerFile { name, digest }) = &self.state.trainer {
             let file = self.dir.state_file(name);
-            if !is(file.clone(), digest)? {
+            if !is(&file, digest)? {
                 self.open_trainer()?;
                 return Err(RunError::Exchanged { file });
             }
+        }
+        let best = self.dir.checkpoint(self.state.best);
+        let wrong = match is(&best, &self.state.best_digest) {
+            Ok(true) => {
+                self.checkpoint(self.state.best)?;
+                return Ok(None);
+            }
+            // What is wrong with it in itself is the better explanation.
+            Ok(false) => self.checkpoint(self.state.best).err().unwrap_or(RunError::Exchanged { file: best }),
+            Err(error) => error,
+        };
+        let copied = is(&self.dir.state_file(BEST_COPY), &self.state.best_digest).unwrap_or(false);
+        match wrong.damage() {
+            Some((_, told)) if copied => Ok(Some(told)),
+            _ => Err(wrong),
+        }
+    }
+
+    /// Does what [`choose`](Self::choose) found to be necessary, and says so.
+    pub(super) fn mend(&self, mends: Mends) -> Result<(), RunError> {
+        for file in mends.aside.iter().filter(|file| file.exists()) {
+            self.dir.set_aside(file)?;
+        }
+        if let Some(told) = mends.back {
+            self.tell(&Event::Warning(told))?;
+        }
+        if let Some(told) = mends.best {
+            let (best, copy) = (self.dir.checkpoint(self.state.best), self.dir.state_file(BEST_COPY));
+            if best.exists() {
+                self.dir.set_aside(&best)?;
+            }
+            publish_copy(&copy, &best)?;
+            self.tell(&Event::Warning(format!("{told}; it is restored from the copy in state/")))?;
         }
         Ok(())
     }
@@ -46,10 +183,8 @@ impl<G: Game> Cycle<'_, G> {
         if self.state.mark > 0 {
             self.mend_pointers()?;
         }
-        if let Some(TrainerFile { name, .. }) = &self.state.trainer {
-            // A process that was killed may have left others.
-            self.dir.keep_one_step(name);
-        }
+        // A process that was killed may have left others.
+        self.forget_old_states()?;
         for generation in first.max(1)..self.state.window_totals.len() {
             let found = self.games_of(generation as u32)?;
             self.add_to_window(generation as u32, found.as_deref().unwrap_or_default())?;
@@ -175,6 +310,20 @@ impl<G: Game> Cycle<'_, G> {
     fn origin(&self, generation: u32) -> Origin {
         let (game, rules_version) = (full_name(&self.game), G::RULES_VERSION);
         Origin { game, rules_version, seed: self.config.seed, generation }
+    }
+
+    /// Removes states that nothing goes back to any more: all but the newest and those at the ends of the last generations.
+    pub(super) fn forget_old_states(&self) -> Result<(), RunError> {
+        let ends = self.dir.ends()?;
+        let (old, _) = ends.split_at(ends.len().saturating_sub(ENDS));
+        for &generation in old {
+            // A failure costs only disk space.
+            let _ = std::fs::remove_file(self.dir.end_file(generation));
+        }
+        let ends = RunState::load_ends(self.dir)?;
+        let trainers = ends.iter().chain([&self.state]).filter_map(|state| state.trainer.as_ref());
+        self.dir.keep_steps(&trainers.map(|trainer| trainer.name.as_str()).collect::<Vec<_>>());
+        Ok(())
     }
 
     fn set_aside(&self, file: &Path, damage: &str, consequence: &str) -> Result<(), RunError> {

@@ -3,6 +3,7 @@
 mod accounting;
 mod against_reference;
 mod golden;
+mod many;
 mod noise;
 mod proof;
 mod reference;

@@ -44,6 +44,21 @@ pub struct GameCounts {
     pub losses: u64,
 }
 
+impl std::fmt::Display for GameCounts {
+    /// Wins, draws and losses as `W-D-L`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}-{}", self.wins, self.draws, self.losses)
+    }
+}
+
+impl std::ops::Add for GameCounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { wins: self.wins + other.wins, draws: self.draws + other.draws, losses: self.losses + other.losses }
+    }
+}
+
 /// Results of game pairs, as one player sees them: the numbers of pairs that brought 0, ½, 1, 1½ and 2 points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairCounts(pub [u64; 5]);

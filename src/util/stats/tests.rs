@@ -164,16 +164,16 @@ fn acceptance(sprt: &Sprt, chances: &[f64; 3], trials: u32, random: &mut Stream)
 fn the_test_errs_no_more_often_than_it_says() {
     let mut random = Stream::test(2);
     let sprt = Sprt::new(0.0, 60.0);
-    // The standard deviation of each share is below 0.9 %; overshoot makes errors rarer than 5 %, but they do occur.
-    let wrong = acceptance(&sprt, &chances(0.0, 0.3), 600, &mut random);
+    // The standard deviation of each share is below 0.7 %; overshoot makes errors rarer than 5 %, but they do occur.
+    let wrong = acceptance(&sprt, &chances(0.0, 0.3), 1000, &mut random);
     assert!((0.01..0.075).contains(&wrong), "{wrong}");
-    let right = acceptance(&sprt, &chances(60.0, 0.3), 600, &mut random);
+    let right = acceptance(&sprt, &chances(60.0, 0.3), 1000, &mut random);
     assert!((0.925..0.99).contains(&right), "{right}");
     // Normalised: an Elo difference that is as many standard deviations of one game.
     let sprt = Sprt { scale: EloScale::Normalized, ..sprt };
     let deviation = 0.7f64.sqrt() / 2.0;
     let elo = elo_of_score(0.5 + deviation * 60.0 * std::f64::consts::LN_10 / 800.0);
-    let right = acceptance(&sprt, &chances(elo, 0.3), 600, &mut random);
+    let right = acceptance(&sprt, &chances(elo, 0.3), 1000, &mut random);
     assert!((0.925..0.99).contains(&right), "{right}");
 }
 

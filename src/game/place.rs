@@ -1,9 +1,9 @@
-//! Positions as text: a fen or the start, and moves from there on; in files, one a line.
+//! Positions as text: a fen or the start, and moves from there on; in files, one a line. Reads no files itself.
 
 use std::path::Path;
 
-use crate::game::grid::quoted;
-use crate::game::{Action, Game};
+use super::grid::quoted;
+use super::{Action, Game};
 
 /// How many faults of a file are listed.
 const MOST_FAULTS: usize = 20;
@@ -23,7 +23,7 @@ pub struct Place<G: Game> {
 
 /// A move that cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("move number {number}: {problem}")]
+#[error("ply {number}: {problem}")]
 pub struct MoveError {
     /// Its number in the list, from 1.
     pub number: usize,
@@ -64,8 +64,7 @@ impl<G: Game> Place<G> {
     /// The position after `moves` from `fen`, or from the start where that is absent.
     ///
     /// # Errors
-    /// Says what is wrong with the fen or which move cannot be made, and refuses the end of a game, in which there is nothing
-    /// to analyse.
+    /// Says what is wrong with the fen or which move cannot be made, and refuses the end of a game.
     pub fn new<T: AsRef<str>>(game: &G, fen: Option<&str>, moves: &[T]) -> Result<Self, String> {
         let start = match fen {
             Some(fen) => game.parse_state(fen).map_err(|error| error.to_string())?,
@@ -73,22 +72,22 @@ impl<G: Game> Place<G> {
         };
         let (state, moves) = replay(game, &start, moves).map_err(|error| error.to_string())?;
         if game.end(&state).is_some() {
-            return Err(format!("the game is over in {}: there is nothing to analyse", game.state_text(&state)));
+            return Err(format!("the game is over in {}", game.state_text(&state)));
         }
         Ok(Self { source: String::new(), start, moves, state })
     }
 
-    /// The position on a line: `FEN [moves M...]` or `startpos [moves M...]`, with or without `position` and `fen` as the
-    /// engine protocol writes them.
+    /// The position on a line: `MOVE...` from the start, `FEN [moves M...]`, or `startpos [moves M...]`, the latter two with or
+    /// without `position` and `fen` as the engine protocol writes them.
     fn parse(game: &G, line: &str) -> Result<Self, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let words = words.strip_prefix(&["position"]).unwrap_or(&words);
-        let words = words.strip_prefix(&["fen"]).unwrap_or(words);
         let (fen, moves) = match words.iter().position(|&word| word == "moves") {
             Some(at) => (&words[..at], &words[at + 1..]),
+            None if words.first().is_some_and(|word| game.parse_action(word).is_ok()) => (&["startpos"][..], words),
             None => (words, &[][..]),
         };
-        let fen = fen.join(" ");
+        let fen = fen.strip_prefix(&["fen"]).unwrap_or(fen).join(" ");
         Self::new(game, Some(fen.as_str()).filter(|&fen| fen != "startpos"), moves)
     }
 }
@@ -97,7 +96,7 @@ impl<G: Game> Place<G> {
 ///
 /// # Errors
 /// Everything that is wrong, one line each: file, line and what; also when there is no position at all.
-pub fn parse_file<G: Game>(game: &G, file: &Path, text: &str) -> Result<Vec<Place<G>>, String> {
+pub fn parse_places<G: Game>(game: &G, file: &Path, text: &str) -> Result<Vec<Place<G>>, String> {
     let (mut places, mut faults) = (Vec::new(), Vec::new());
     for (line, number) in text.lines().zip(1..) {
         let line = line.split('#').next().unwrap_or_default();
@@ -107,7 +106,7 @@ pub fn parse_file<G: Game>(game: &G, file: &Path, text: &str) -> Result<Vec<Plac
         let source = format!("{}:{number}", file.display());
         match Place::parse(game, line) {
             Ok(place) => places.push(Place { source, ..place }),
-            Err(problem) => faults.push(format!("{source}: {problem}")),
+            Err(problem) => faults.push(format!("{}, line {number}: {problem}", file.display())),
         }
     }
     match faults.len() {
@@ -120,43 +119,5 @@ pub fn parse_file<G: Game>(game: &G, file: &Path, text: &str) -> Result<Vec<Plac
             }
             Err(faults.join("\n"))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::games::tictactoe::TicTacToe;
-
-    #[test]
-    fn files_of_positions() {
-        let text = "# some positions\n\nstartpos\n3/3/3 x moves b2 a1  # after two moves\n  xx1/oo1/3 x\n\
-                    position fen 3/3/3 x moves a1\nposition startpos moves c3\r\n";
-        let places = parse_file(&TicTacToe, Path::new("p.txt"), text).unwrap();
-        let texts: Vec<String> = places.iter().map(|place| TicTacToe.state_text(&place.state)).collect();
-        assert_eq!(texts, ["3/3/3 x", "o2/1x1/3 x", "xx1/oo1/3 x", "x2/3/3 o", "3/3/2x o"]);
-        assert_eq!((places[1].source.as_str(), places[1].moves.len()), ("p.txt:4", 2));
-    }
-
-    #[test]
-    fn every_bad_line_is_named() {
-        let text = "startpos\nstartpos moves a1 b1 a1\n3/3 x\nxxx/oo1/3 o\nstartpos moves a1 z9\nmoves a1\n\
-                    xx1/oo1/3 x moves c1 c2\n";
-        let faults = parse_file(&TicTacToe, Path::new("p.txt"), text).unwrap_err();
-        let lines: Vec<&str> = faults.lines().collect();
-        for (line, (start, part)) in lines.iter().zip([
-            ("p.txt:2: move number 3: ", "a1"),
-            ("p.txt:3: ", "row"),
-            ("p.txt:4: ", "the game is over"),
-            ("p.txt:5: move number 2: ", "z9"),
-            ("p.txt:6: ", ""),
-            ("p.txt:7: move number 2: ", "over before"),
-        ]) {
-            assert!(line.starts_with(start) && line.contains(part), "{start}{part}: {line}");
-        }
-        assert_eq!(lines.len(), 6);
-        assert!(parse_file(&TicTacToe, Path::new("p.txt"), "# nothing\n").unwrap_err().contains("no position"));
-        let many = parse_file(&TicTacToe, Path::new("p.txt"), &"x\n".repeat(50)).unwrap_err();
-        assert_eq!((many.lines().count(), many.ends_with("and 30 more lines are wrong")), (21, true));
     }
 }

@@ -1,0 +1,332 @@
+//! A run's checkpoints over time, rated against players that never change.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::games_file::{GamesFile, GamesFileError, Header};
+use super::hold::hold;
+use super::report::ratings;
+use super::{LadderChart, chart};
+use crate::game::Game;
+use crate::net::{Checkpoint, CheckpointError, EngineChoice};
+use crate::play::{Finished, MatchParams, MatchTally, Openings, Player, PoolError, PoolParams};
+use crate::run::config::opening_plies;
+use crate::run::dir::{DirError, RunDir};
+use crate::run::event::Scalar;
+use crate::run::observer::ObserveError;
+use crate::run::player::{PlayerError, PlayerSpec};
+use crate::run::pointer::Which;
+use crate::run::tensorboard::TensorBoard;
+use crate::util::publish::{PublishError, write_atomic};
+use crate::util::rng::{Purpose, Stream};
+use crate::util::stats::{Estimate, RatingError, Tally as _};
+
+/// How a run is rated.
+#[derive(Clone, Debug)]
+pub struct LadderParams {
+    /// Checkpoints to rate at most; those between the first and the last are spread evenly, and the best one is among them.
+    pub checkpoints: usize,
+    /// Players that do not change; the ratings are relative to the one of `zero`.
+    pub anchors: Vec<String>,
+    /// Index of the anchor at Elo 0.
+    pub zero: usize,
+    /// Games of each two that meet, an even number.
+    pub games: usize,
+    /// Simulations of the checkpoints.
+    pub simulations: u32,
+    /// Seeds openings and players.
+    pub seed: u64,
+    /// Worker threads.
+    pub threads: usize,
+}
+
+/// A ladder that cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum LadderError {
+    #[error("{folder} has no checkpoints yet; train it first")]
+    NoCheckpoints { folder: String },
+    #[error(transparent)]
+    Dir(#[from] DirError),
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    #[error(transparent)]
+    Player(#[from] PlayerError),
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    #[error(transparent)]
+    Games(#[from] GamesFileError),
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    #[error("the charts cannot be written: {0}")]
+    Charts(#[from] ObserveError),
+    #[error("the players cannot be rated: {0}")]
+    Rating(#[from] RatingError),
+    #[error("the picture cannot be drawn: {0}")]
+    Picture(String),
+}
+
+/// One rung.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rung {
+    /// The generation of the run.
+    pub generation: u32,
+    /// Training steps behind it.
+    pub step: u64,
+    /// Elo relative to the anchor at 0.
+    pub elo: Estimate,
+    /// Its score against each anchor.
+    pub scores: Vec<Option<f64>>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ladder {
+    /// The game with its options.
+    pub game: String,
+    /// The anchors by name.
+    pub anchors: Vec<String>,
+    /// Their ratings.
+    pub anchor_elo: Vec<Estimate>,
+    /// Simulations of the checkpoints.
+    pub simulations: u32,
+    /// Games of each two that met.
+    pub games: usize,
+    /// The seed.
+    pub seed: u64,
+    /// The checkpoints in order of their generations.
+    pub rungs: Vec<Rung>,
+}
+
+/// Where a ladder is kept.
+#[derive(Clone, Debug)]
+pub struct LadderFiles {
+    /// The games, from which an interrupted ladder goes on.
+    pub games: PathBuf,
+    /// The numbers.
+    pub numbers: PathBuf,
+    /// The picture.
+    pub picture: PathBuf,
+    /// The charts.
+    pub charts: PathBuf,
+}
+
+impl LadderFiles {
+    /// The files in a run's folder.
+    pub fn of(dir: &RunDir) -> Self {
+        let folder = dir.root().join("ladder");
+        Self {
+            games: folder.join("games.jsonl"),
+            numbers: folder.join("ladder.json"),
+            picture: folder.join("ladder.svg"),
+            charts: dir.tensorboard().join("ladder"),
+        }
+    }
+}
+
+/// The generations to rate: at most `most` of `all`, among them the first, the last and `best`.
+fn spread(all: &[u32], best: Option<u32>, most: usize) -> Vec<u32> {
+    let mut chosen: Vec<u32> = match all.len() {
+        count if count <= most => return all.to_vec(),
+        count => (0..most).map(|at| all[at * (count - 1) / (most - 1).max(1)]).collect(),
+    };
+    if let Some(best) = best.filter(|best| all.contains(best) && !chosen.contains(best)) {
+        // It takes the place of its nearest neighbour that is neither the first nor the last.
+        let last = chosen.len() - 1;
+        let inner = 1..last.max(1);
+        if let Some(place) = inner.min_by_key(|&at| chosen[at].abs_diff(best)) {
+            chosen[place] = best;
+        }
+    }
+    chosen
+}
+
+/// A run that is about to be rated.
+#[derive(Debug)]
+pub struct Climb {
+    dir: RunDir,
+    params: LadderParams,
+    generations: Vec<u32>,
+    infos: Vec<(u64, String)>,
+    /// The game with its options.
+    pub game: String,
+}
+
+impl Climb {
+    /// Chooses the checkpoints and looks at each of them.
+    ///
+    /// # Errors
+    /// When there are none, or one is damaged.
+    pub fn new(root: &Path, params: LadderParams) -> Result<Self, LadderError> {
+        let dir = RunDir::new(root);
+        let folder = || root.display().to_string();
+        let all = if root.join("checkpoints").is_dir() { dir.checkpoints()? } else { Vec::new() };
+        let best = dir.read_pointer(Which::Best).ok().flatten().map(|pointer| pointer.generation);
+        let generations = spread(&all, best, params.checkpoints);
+        let mut infos = Vec::new();
+        let mut game = None;
+        for &generation in &generations {
+            let checkpoint = Checkpoint::load(&dir.checkpoint(generation))?;
+            infos.push((checkpoint.info.step, checkpoint.weights.digest()));
+            game = Some(checkpoint.info.game);
+        }
+        let game = game.ok_or_else(|| LadderError::NoCheckpoints { folder: folder() })?;
+        Ok(Self { dir, params, generations, infos, game })
+    }
+
+    /// Every checkpoint meets each anchor and the checkpoint before it; each anchor meets the next one. What is close together
+    /// decides ratings best, and the whole is linked.
+    fn encounters(&self) -> Vec<[usize; 2]> {
+        let (rungs, anchors) = (self.generations.len(), self.params.anchors.len());
+        let with_anchors = (0..rungs).flat_map(|rung| (0..anchors).map(move |anchor| [rung, rungs + anchor]));
+        let neighbours = (1..rungs).map(|rung| [rung, rung - 1]);
+        let among_anchors = (1..anchors).map(|anchor| [rungs + anchor, rungs + anchor - 1]);
+        with_anchors.chain(neighbours).chain(among_anchors).collect()
+    }
+
+    /// Games to be played in all.
+    pub fn total(&self) -> usize {
+        self.encounters().len() * (self.params.games / 2) * 2
+    }
+
+    /// Plays and rates; `None` when it was interrupted, what was played is kept. `begin` is told how many games are there.
+    ///
+    /// # Errors
+    /// When a player cannot be opened, or a file not written.
+    pub fn play<G: Game>(
+        &self,
+        game: &G,
+        stop: &(dyn Fn() -> bool + Sync),
+        begin: &dyn Fn(usize),
+        progress: &(dyn Fn(&[MatchTally]) + Sync),
+    ) -> Result<Option<Ladder>, LadderError> {
+        let (params, files) = (&self.params, LadderFiles::of(&self.dir));
+        let mut specs = Vec::new();
+        for &generation in &self.generations {
+            specs.push(PlayerSpec::network(self.dir.checkpoint(generation), params.simulations));
+        }
+        for anchor in &params.anchors {
+            specs.push(PlayerSpec::parse(anchor)?);
+        }
+        let engine = EngineChoice::default();
+        let mut players: Vec<Player<G>> =
+            specs.iter().map(|spec| spec.open(game, &engine)).collect::<Result<_, _>>()?;
+        // The name decides the games: the same run in another folder plays the same ones.
+        for (player, generation) in players.iter_mut().zip(&self.generations) {
+            player.name = format!("generation {generation}");
+        }
+        let encounters = self.encounters();
+        let plies = opening_plies(game) as usize;
+        let header = Header {
+            players: players.iter().map(|player| player.name.clone()).collect(),
+            networks: self
+                .infos
+                .iter()
+                .map(|(_, digest)| Some(format!("{digest} @sims={}", params.simulations)))
+                .collect(),
+            encounters: encounters.clone(),
+            ..Header::new(game, format!("{plies} random plies"), params.seed)
+        };
+        let folder = self.dir.root().join("ladder");
+        for folder in [&folder, &files.charts] {
+            std::fs::create_dir_all(folder).map_err(|error| PublishError::writing(folder, "create", error))?;
+        }
+        let (file, played) = open_games(game, &files.games, header)?;
+        let total = self.total();
+        let played: Vec<Finished> = played.into_iter().filter(|game| game.index < total as u64).collect();
+        begin(played.len());
+        let threads = params.threads.clamp(1, total.max(1));
+        let match_params = MatchParams {
+            encounters,
+            pairs: params.games / 2,
+            openings: Openings::random(plies, Stream::keyed(params.seed, Purpose::Opening, &[])),
+            sprt: None,
+            seed: params.seed,
+            pool: PoolParams { threads, slots: (total / threads).clamp(1, 64) },
+        };
+        let held = hold(game, &players, &match_params, Some(file), played, stop, progress)?;
+        held.kept?;
+        if held.report.interrupted {
+            return Ok(None);
+        }
+        let rungs = self.generations.len();
+        let elo = ratings(&held.report, players.len(), rungs + params.zero)?;
+        let score =
+            |rung: usize, anchor: usize| held.report.tallies[rung * params.anchors.len() + anchor].games().score();
+        let ladder = Ladder {
+            game: self.game.clone(),
+            anchors: params.anchors.clone(),
+            anchor_elo: elo[rungs..].to_vec(),
+            simulations: params.simulations,
+            games: params.games,
+            seed: params.seed,
+            rungs: (0..rungs)
+                .map(|rung| Rung {
+                    generation: self.generations[rung],
+                    step: self.infos[rung].0,
+                    elo: elo[rung],
+                    scores: (0..params.anchors.len()).map(|anchor| score(rung, anchor)).collect(),
+                })
+                .collect(),
+        };
+        self.keep(&ladder, &files)?;
+        Ok(Some(ladder))
+    }
+
+    fn keep(&self, ladder: &Ladder, files: &LadderFiles) -> Result<(), LadderError> {
+        let numbers = serde_json::to_string_pretty(ladder).expect("numbers can be written") + "\n";
+        write_atomic(&files.numbers, numbers.as_bytes())?;
+        let title = self.dir.root().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let picture = chart(&LadderChart { title: &title, ladder }).map_err(LadderError::Picture)?;
+        write_atomic(&files.picture, picture.as_bytes())?;
+        let mut charts = TensorBoard::create(&files.charts)?;
+        for rung in &ladder.rungs {
+            let scalar = |tag, help, value| Scalar { tag, help, value };
+            let numbers = [
+                scalar(
+                    "ladder/elo",
+                    "Elo of the checkpoint of a generation, relative to a fixed player.",
+                    rung.elo.value,
+                ),
+                scalar("ladder/elo_low", "Lower end of its 95 % interval.", rung.elo.low),
+                scalar("ladder/elo_high", "Upper end of its 95 % interval.", rung.elo.high),
+            ];
+            charts.numbers(u64::from(rung.generation), &numbers)?;
+        }
+        Ok(())
+    }
+}
+
+/// The file of the ladder's games; one of another ladder, or one that is damaged, is begun anew, for it can be made again.
+fn open_games<G: Game>(game: &G, path: &Path, header: Header) -> Result<(GamesFile, Vec<Finished>), GamesFileError> {
+    match GamesFile::open(game, path, header.clone()) {
+        Err(
+            GamesFileError::Other { .. }
+            | GamesFileError::Foreign { .. }
+            | GamesFileError::Version { .. }
+            | GamesFileError::Line { .. },
+        ) => {
+            let failed = |error| PublishError::writing(path, "remove", error);
+            std::fs::remove_file(path).map_err(failed)?;
+            GamesFile::open(game, path, header)
+        }
+        opened => opened,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_are_spread_over_the_run() {
+        let all: Vec<u32> = (0..=30).collect();
+        assert_eq!(spread(&all, Some(30), 4), [0, 10, 20, 30]);
+        assert_eq!(spread(&all, Some(23), 4), [0, 10, 23, 30]);
+        assert_eq!(spread(&all[..3], Some(1), 4), [0, 1, 2]);
+        assert_eq!(spread(&all, None, 2), [0, 30]);
+        assert_eq!(spread(&all, Some(7), 2), [0, 30], "there is no place between two");
+        assert_eq!(spread(&[], None, 4), Vec::<u32>::new());
+    }
+}

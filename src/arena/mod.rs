@@ -1,0 +1,15 @@
+//! Matches as users see them: games kept in a file, reports, and a run's ladder.
+
+mod chart;
+mod games_file;
+mod hold;
+mod ladder;
+mod replay;
+mod report;
+
+pub use chart::{LadderChart, chart};
+pub use games_file::{GamesFile, GamesFileError, Header};
+pub use hold::{Held, hold};
+pub use ladder::{Climb, Ladder, LadderError, LadderFiles, LadderParams, Rung};
+pub use replay::{Shown, ShownError, game_of, read_games};
+pub use report::Summary;
