@@ -35,13 +35,8 @@ pub struct LadderVerb {
     /// Simulations of the checkpoints
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
     sims: u32,
-    /// The players that they are rated against
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "PLAYER,...",
-        default_value = "random,mcts:100,mcts:1000,mcts:10000"
-    )]
+    /// The players that they are rated against [default: random, mcts:100, mcts:1000, mcts:10000, and in tictactoe solver]
+    #[arg(long, value_delimiter = ',', value_name = "PLAYER,...")]
     anchors: Vec<String>,
     /// The anchor at Elo 0 [default: mcts:1000 if it is among them, else the last one]
     #[arg(long, value_name = "PLAYER")]
