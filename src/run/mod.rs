@@ -26,3 +26,4 @@ pub mod stop;
 pub mod strict;
 pub mod tensorboard;
 pub mod tune;
+pub mod verify;
