@@ -583,6 +583,28 @@ fn damage_of_what_a_run_goes_on_from_costs_only_time() {
 }
 
 #[test]
+fn what_is_not_kept_changes_nothing_else() {
+    let place = Place::new();
+    let keep = "keep={\"checkpoints\": 1, \"games\": \"window\"}";
+    // A small window, so that games leave it; two parts, so that one is taken up from what is left.
+    let small = ["replay.min_positions=100", "stop.iterations=6", "selfplay.games=20"];
+    place.train(&[&small[..], &[keep, "stop.iterations=4"]].concat()).finish().expect(0);
+    place.train(&[&small[..], &[keep]].concat()).finish().expect(0);
+    let other = Place::new();
+    other.train(&small).finish().expect(0);
+    let (kept, all) = (results(&place.run()), results(&other.run()));
+    assert!(kept.iter().all(|(name, digest)| all.get(name) == Some(digest)), "{kept:#?}");
+    let count = |results: &BTreeMap<String, String>, start: &str, end: &str| {
+        results.keys().filter(|name| name.starts_with(start) && name.ends_with(end)).count()
+    };
+    let checkpoints = |results| count(results, "checkpoints/", ".safetensors");
+    assert!(checkpoints(&kept) <= 3 && checkpoints(&all) == 7, "{kept:#?}");
+    let games = |results| count(results, "games/", ".games");
+    assert!(games(&kept) < 6 && games(&all) == 6, "{kept:#?}");
+    run(["inspect".as_ref(), "--verify".as_ref(), place.run().as_os_str()]).expect(0);
+}
+
+#[test]
 fn a_whole_run_is_verified() {
     let place = Place::after_one_generation();
     let verify = |code: i32| {

@@ -242,7 +242,8 @@ impl<'a, G: Game> Cycle<'a, G> {
     fn save_end(&mut self) -> Result<(), RunError> {
         self.save()?;
         self.state.save_end(self.dir)?;
-        self.forget_old_states()
+        self.forget_old_states()?;
+        self.tidy()
     }
 
     /// The weights that every training of this run begins with.

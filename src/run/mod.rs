@@ -10,6 +10,7 @@ pub mod event;
 pub mod gate;
 pub mod generate;
 mod journal;
+pub mod keep;
 pub mod learn;
 pub mod metrics;
 pub mod observer;

@@ -326,6 +326,16 @@ impl<G: Game> Cycle<'_, G> {
         Ok(())
     }
 
+    /// Removes checkpoints and games that the config does not keep. What the run may go back to needs them, too.
+    pub(super) fn tidy(&self) -> Result<(), RunError> {
+        let ends = RunState::load_ends(self.dir)?;
+        let states = || ends.iter().chain([&self.state]);
+        let newest = self.dir.checkpoints()?.last().copied();
+        let needed = states().map(|state| state.best).chain(newest).collect();
+        let window = states().map(|state| self.config.replay.first_generation(&state.window_totals)).min().unwrap_or(0);
+        Ok(self.config.keep.tidy(self.dir, &needed, window as u32)?)
+    }
+
     fn set_aside(&self, file: &Path, damage: &str, consequence: &str) -> Result<(), RunError> {
         let place = self.dir.set_aside(file)?;
         Ok(self.tell(&Event::Warning(format!("{damage}; it is now {}, {consequence}", place.display())))?)
