@@ -133,7 +133,7 @@ fn what_is_wrong_is_told_before_any_search() {
         ("analyze random --game uttt", vec!["\"random\"", "does not search", "mcts:"]),
         ("analyze no/such/file --game uttt", vec!["no/such/file"]),
         ("analyze mcts:5 --game uttt --position nonsense", vec!["--position"]),
-        ("analyze mcts:5 --game tictactoe --moves a1 a1", vec!["move number 2", "a1", "not legal"]),
+        ("analyze mcts:5 --game tictactoe --moves a1 a1", vec!["ply 2", "a1", "not legal"]),
         ("analyze mcts:5 --game tictactoe --moves a1 a2 b1 b2 c1", vec!["the game is over"]),
         ("analyze mcts:5 --game uttt --sims 0", vec!["--sims"]),
         ("analyze mcts:5 --game uttt --sims 5 --movetime 5", vec!["--movetime"]),
@@ -149,8 +149,8 @@ fn what_is_wrong_is_told_before_any_search() {
     let list = scratch.path().join("list.txt");
     fs::write(&list, "startpos\nstartpos moves e5 e5\n9/9/9 x -\n").unwrap();
     let list = list.to_str().unwrap();
-    let second = format!("{list}:2: move number 2: ");
-    let third = format!("{list}:3: ");
+    let second = format!("{list}, line 2: ply 2: ");
+    let third = format!("{list}, line 3: ");
     analyze("mcts:5", &["--game", "uttt", "--positions", list]).complains(2, &[&second, &third]);
 }
 

@@ -277,6 +277,11 @@ fn a_ladder_rates_the_checkpoints_of_a_run() {
     Process::start(&mut common::train(&config, Path::new(&run_folder), &["stop.iterations=5"])).finish().expect(0);
     assert!(charts.is_dir());
 
+    // Where nothing is said, perfect play is among the anchors of a game that has it.
+    let whole = ["ladder", &run_folder, "--checkpoints", "1", "--games", "2", "--sims", "5", "--json"];
+    let anchors = run(whole).expect(0).json()["anchors"].clone();
+    assert_eq!(anchors, serde_json::json!(["random", "mcts:100", "mcts:1000", "mcts:10000", "solver"]));
+
     climb(&["--zero", "mcts:7"]).complains(2, &["mcts:7", "none of the anchors"]);
     run(["ladder", "src"]).complains(2, &["no checkpoints"]);
     run(["ladder", "/no/run"]).complains(2, &["no checkpoints"]);

@@ -582,6 +582,62 @@ fn damage_of_what_a_run_goes_on_from_costs_only_time() {
     }
 }
 
+#[test]
+fn what_is_not_kept_changes_nothing_else() {
+    let place = Place::new();
+    let keep = "keep={\"checkpoints\": 1, \"games\": \"window\"}";
+    // A small window, so that games leave it; two parts, so that one is taken up from what is left.
+    let small = ["replay.min_positions=100", "stop.iterations=6", "selfplay.games=20"];
+    place.train(&[&small[..], &[keep, "stop.iterations=4"]].concat()).finish().expect(0);
+    place.train(&[&small[..], &[keep]].concat()).finish().expect(0);
+    let other = Place::new();
+    other.train(&small).finish().expect(0);
+    let (kept, all) = (results(&place.run()), results(&other.run()));
+    assert!(kept.iter().all(|(name, digest)| all.get(name) == Some(digest)), "{kept:#?}");
+    let count = |results: &BTreeMap<String, String>, start: &str, end: &str| {
+        results.keys().filter(|name| name.starts_with(start) && name.ends_with(end)).count()
+    };
+    let checkpoints = |results| count(results, "checkpoints/", ".safetensors");
+    assert!(checkpoints(&kept) <= 3 && checkpoints(&all) == 7, "{kept:#?}");
+    let games = |results| count(results, "games/", ".games");
+    assert!(games(&kept) < 6 && games(&all) == 6, "{kept:#?}");
+    run(["inspect".as_ref(), "--verify".as_ref(), place.run().as_os_str()]).expect(0);
+}
+
+#[test]
+fn a_whole_run_is_verified() {
+    let place = Place::after_one_generation();
+    let verify = |code: i32| {
+        let before = tree(&place.run());
+        let done = run(["inspect".as_ref(), "--verify".as_ref(), place.run().as_os_str()]).expect(code);
+        assert_eq!(tree(&place.run()), before, "nothing is changed");
+        done
+    };
+    let sound = verify(0).json();
+    assert!(sound["files"].as_u64().unwrap() >= 12 && sound["problems"] == json!([]), "{sound}");
+    let files: Vec<PathBuf> = tree(&place.run()).into_keys().collect();
+    for file in files {
+        let name = file.strip_prefix(place.run()).unwrap().display().to_string();
+        // A drawn game for people; nothing reads it.
+        if name.starts_with("samples") {
+            continue;
+        }
+        let whole = fs::read(&file).unwrap();
+        let mut flipped = whole.clone();
+        flipped[whole.len() / 2] ^= 0x80;
+        for damaged in [flipped, whole[..whole.len() - 3].to_vec()] {
+            fs::write(&file, damaged).unwrap();
+            let done = verify(1);
+            let problems = done.json()["problems"].as_array().unwrap().clone();
+            assert!(problems.iter().any(|problem| problem["file"] == name), "{name}: {problems:?}");
+            assert!(done.err.contains("files are damaged or missing"), "{}", done.err);
+        }
+        fs::write(&file, whole).unwrap();
+    }
+    verify(0);
+    run(["inspect", "--verify", "src"]).complains(2, &["src", "no run"]);
+}
+
 /// Every file of a folder and those below, with its bytes.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();

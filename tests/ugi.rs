@@ -226,7 +226,7 @@ fn matches_of_the_arena_between_two_engines() {
         let mark = format!("mcts:40@c=0.98{}", std::process::id());
         let engine = |nodes: u32| format!("engine:{PROGRAM} ugi {game} {mark}@nodes={nodes}");
         let report = run(["pit", &engine(30), &engine(20), "--game", game, "--games", "4", "--json"]).expect(0).json();
-        assert_eq!(report["faults"], serde_json::json!([]), "{report}");
+        assert_eq!(report["faults"], serde_json::json!({}), "{report}");
         let games = &report["games"];
         let count: u64 = ["wins", "draws", "losses"].iter().map(|key| games[key].as_u64().unwrap()).sum();
         assert_eq!(count, 4, "{report}");

@@ -9,6 +9,7 @@ use super::hold::hold;
 use super::report::ratings;
 use super::{LadderChart, chart};
 use crate::game::Game;
+use crate::games::{self, GameNameError, GameVisitor};
 use crate::net::{Checkpoint, CheckpointError, EngineChoice};
 use crate::play::{Finished, MatchParams, MatchTally, Openings, Player, PoolError, PoolParams};
 use crate::run::config::opening_plies;
@@ -27,10 +28,10 @@ use crate::util::stats::{Estimate, RatingError, Tally as _};
 pub struct LadderParams {
     /// Checkpoints to rate at most; those between the first and the last are spread evenly, and the best one is among them.
     pub checkpoints: usize,
-    /// Players that do not change; the ratings are relative to the one of `zero`.
+    /// Players that do not change; where there are none, [`ANCHORS`] and perfect play if the game has it from its openings on.
     pub anchors: Vec<String>,
-    /// Index of the anchor at Elo 0.
-    pub zero: usize,
+    /// The anchor at Elo 0; `None` for `mcts:1000` if it is among them, else the last one.
+    pub zero: Option<String>,
     /// Games of each two that meet, an even number.
     pub games: usize,
     /// Simulations of the checkpoints.
@@ -41,12 +42,19 @@ pub struct LadderParams {
     pub threads: usize,
 }
 
+/// The anchors where none are named.
+pub const ANCHORS: [&str; 4] = ["random", "mcts:100", "mcts:1000", "mcts:10000"];
+
 /// A ladder that cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum LadderError {
     #[error("{folder} has no checkpoints yet; train it first")]
     NoCheckpoints { folder: String },
+    #[error("Elo 0 is to be that of {zero:?}, which is none of the anchors {}", .anchors.join(", "))]
+    NoZero { zero: String, anchors: Vec<String> },
+    #[error("{folder}: {error}")]
+    Game { folder: String, error: GameNameError },
     #[error(transparent)]
     Dir(#[from] DirError),
     #[error(transparent)]
@@ -149,6 +157,8 @@ pub struct Climb {
     params: LadderParams,
     generations: Vec<u32>,
     infos: Vec<(u64, String)>,
+    /// Index of the anchor at Elo 0.
+    zero: usize,
     /// The game with its options.
     pub game: String,
 }
@@ -158,7 +168,7 @@ impl Climb {
     ///
     /// # Errors
     /// When there are none, or one is damaged.
-    pub fn new(root: &Path, params: LadderParams) -> Result<Self, LadderError> {
+    pub fn new(root: &Path, mut params: LadderParams) -> Result<Self, LadderError> {
         let dir = RunDir::new(root);
         let folder = || root.display().to_string();
         let all = if root.join("checkpoints").is_dir() { dir.checkpoints()? } else { Vec::new() };
@@ -172,7 +182,18 @@ impl Climb {
             game = Some(checkpoint.info.game);
         }
         let game = game.ok_or_else(|| LadderError::NoCheckpoints { folder: folder() })?;
-        Ok(Self { dir, params, generations, infos, game })
+        if params.anchors.is_empty() {
+            let solved = games::dispatch(&game, SolvesOpenings { seed: params.seed });
+            let solved = solved.map_err(|error| LadderError::Game { folder: folder(), error })?;
+            params.anchors = ANCHORS.into_iter().chain(solved.then_some("solver")).map(str::to_owned).collect();
+        }
+        let place = |name: &str| params.anchors.iter().position(|anchor| anchor == name);
+        let zero = match &params.zero {
+            None => place("mcts:1000").unwrap_or(params.anchors.len() - 1),
+            Some(zero) => place(zero)
+                .ok_or_else(|| LadderError::NoZero { zero: zero.clone(), anchors: params.anchors.clone() })?,
+        };
+        Ok(Self { dir, params, generations, infos, zero, game })
     }
 
     /// Every checkpoint meets each anchor and the checkpoint before it; each anchor meets the next one. What is close together
@@ -240,7 +261,7 @@ impl Climb {
         let match_params = MatchParams {
             encounters,
             pairs: params.games / 2,
-            openings: Openings::random(plies, Stream::keyed(params.seed, Purpose::Opening, &[])),
+            openings: openings(game, params.seed),
             sprt: None,
             seed: params.seed,
             pool: PoolParams { threads, slots: (total / threads).clamp(1, 64) },
@@ -251,7 +272,7 @@ impl Climb {
             return Ok(None);
         }
         let rungs = self.generations.len();
-        let elo = ratings(&held.report, players.len(), rungs + params.zero)?;
+        let elo = ratings(&held.report, players.len(), rungs + self.zero)?;
         let score =
             |rung: usize, anchor: usize| held.report.tallies[rung * params.anchors.len() + anchor].games().score();
         let ladder = Ladder {
@@ -295,6 +316,25 @@ impl Climb {
             charts.numbers(u64::from(rung.generation), &numbers)?;
         }
         Ok(())
+    }
+}
+
+/// The openings of a ladder.
+fn openings<G: Game>(game: &G, seed: u64) -> Openings<G> {
+    Openings::random(opening_plies(game) as usize, Stream::keyed(seed, Purpose::Opening, &[]))
+}
+
+/// Whether perfect play can answer where games begin.
+struct SolvesOpenings {
+    seed: u64,
+}
+
+impl GameVisitor for SolvesOpenings {
+    type Output = bool;
+
+    fn visit<G: Game>(self, game: G) -> bool {
+        let position = openings(&game, self.seed).get(&game, 0).position(&game);
+        game.solver().is_some_and(|mut solver| solver.solve(&position).is_ok())
     }
 }
 

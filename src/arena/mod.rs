@@ -10,6 +10,6 @@ mod report;
 pub use chart::{LadderChart, chart};
 pub use games_file::{GamesFile, GamesFileError, Header};
 pub use hold::{Held, hold};
-pub use ladder::{Climb, Ladder, LadderError, LadderFiles, LadderParams, Rung};
+pub use ladder::{ANCHORS, Climb, Ladder, LadderError, LadderFiles, LadderParams, Rung};
 pub use replay::{Shown, ShownError, game_of, read_games};
 pub use report::Summary;

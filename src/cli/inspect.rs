@@ -7,25 +7,33 @@ use serde_json::{Value, json};
 use super::{Failure, Outcome, print};
 use crate::data::{self, ReadRecords, RecordFileError};
 use crate::net::Checkpoint;
-use crate::run::dir::RunDir;
+use crate::run::dir::{Found, RunDir};
 use crate::run::event::GamesSummary;
 use crate::run::player::load_network;
 use crate::run::pointer::Which;
 use crate::run::state::RunState;
+use crate::run::verify::verify;
 
 /// Say what a checkpoint, a run or a file of games is
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     sparring inspect runs/uttt\n  \
     sparring inspect runs/uttt/checkpoints/gen-000012.safetensors\n  \
-    sparring inspect runs/uttt/games/gen-000012.games")]
+    sparring inspect runs/uttt/games/gen-000012.games\n  \
+    sparring inspect --verify runs/uttt")]
 pub struct Inspect {
     /// A checkpoint, the folder of a run (its best checkpoint and how far it is), or a file of games
     path: PathBuf,
+    /// Read every file of the run and say what is damaged or does not belong together; exit code 1 if anything is
+    #[arg(long)]
+    verify: bool,
 }
 
 impl Inspect {
     pub(super) fn run(self) -> Outcome {
+        if self.verify {
+            return whole(&self.path);
+        }
         if self.path.is_file() {
             match data::read(&self.path) {
                 // What is no file of games is taken for a checkpoint.
@@ -39,6 +47,22 @@ impl Inspect {
             document["run"] = run(&self.path)?;
         }
         show(&document)
+    }
+}
+
+fn whole(path: &Path) -> Outcome {
+    let dir = RunDir::new(path);
+    if !matches!(dir.find(), Ok(Found::Run)) {
+        return Err(Failure::Usage(format!("{} is no run; --verify takes the folder of a run", path.display())));
+    }
+    let found = verify(&dir)?;
+    show(&json!(found))?;
+    match found.problems.len() {
+        0 => Ok(()),
+        count => Err(Failure::Failed(format!(
+            "{count} of {} files are damaged or missing; `sparring train` says what it makes of them",
+            found.files
+        ))),
     }
 }
 

@@ -35,13 +35,8 @@ pub struct LadderVerb {
     /// Simulations of the checkpoints
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
     sims: u32,
-    /// The players that they are rated against
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "PLAYER,...",
-        default_value = "random,mcts:100,mcts:1000,mcts:10000"
-    )]
+    /// The players that they are rated against [default: random, mcts:100, mcts:1000, mcts:10000, and in tictactoe solver]
+    #[arg(long, value_delimiter = ',', value_name = "PLAYER,...")]
     anchors: Vec<String>,
     /// The anchor at Elo 0 [default: mcts:1000 if it is among them, else the last one]
     #[arg(long, value_name = "PLAYER")]
@@ -61,17 +56,10 @@ impl LadderVerb {
     pub(super) fn run(self) -> Outcome {
         let stop = StopFlag::new();
         let _signals = Signals::listen(&stop)?;
-        let place = |name: &str| self.anchors.iter().position(|anchor| anchor == name);
-        let zero = match &self.zero {
-            Some(name) => {
-                place(name).ok_or_else(|| Failure::Usage(format!("--zero {name:?} is none of the anchors")))?
-            }
-            None => place("mcts:1000").unwrap_or(self.anchors.len() - 1),
-        };
         let params = LadderParams {
             checkpoints: self.checkpoints as usize,
             anchors: self.anchors.clone(),
-            zero,
+            zero: self.zero.clone(),
             games: self.games,
             simulations: self.sims,
             seed: self.seed,
@@ -86,7 +74,7 @@ impl LadderVerb {
 fn failure(error: LadderError) -> Failure {
     match error {
         LadderError::Player(error) => usage_of(error),
-        LadderError::NoCheckpoints { .. } => Failure::Usage(error.to_string()),
+        LadderError::NoCheckpoints { .. } | LadderError::NoZero { .. } => Failure::Usage(error.to_string()),
         _ => Failure::Failed(error.to_string()),
     }
 }

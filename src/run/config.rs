@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::gate::{GateMode, GateParams};
 use super::generate::SelfPlayParams;
+use super::keep::KeepParams;
 use super::stop::StopParams;
 use super::strict::{ConfigErrors, Findings, Reader};
 use crate::data::{ReplayParams, SampleParams};
@@ -60,6 +61,9 @@ pub struct RunConfig {
     /// Which networks replace the best one.
     #[serde(default)]
     pub gate: GateParams,
+    /// What stays on disk.
+    #[serde(default)]
+    pub keep: KeepParams,
     /// When the run is complete; without any goal it goes on until it is interrupted.
     #[serde(default)]
     pub stop: StopParams,

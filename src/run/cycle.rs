@@ -242,7 +242,8 @@ impl<'a, G: Game> Cycle<'a, G> {
     fn save_end(&mut self) -> Result<(), RunError> {
         self.save()?;
         self.state.save_end(self.dir)?;
-        self.forget_old_states()
+        self.forget_old_states()?;
+        self.tidy()
     }
 
     /// The weights that every training of this run begins with.
@@ -273,7 +274,7 @@ impl<'a, G: Game> Cycle<'a, G> {
     fn point(&self, which: Which, generation: u32) -> Result<String, RunError> {
         let digest = file_digest(&self.dir.checkpoint(generation))?;
         if which == Which::Best {
-            publish_copy(&self.dir.checkpoint(generation), &self.dir.state_file(BEST_COPY))?;
+            publish_copy(&self.dir.checkpoint(generation), &self.dir.best_copy())?;
         }
         self.dir.write_pointer(which, &Pointer { generation, digest: digest.clone() })?;
         Ok(digest)
@@ -457,9 +458,6 @@ impl<'a, G: Game> Cycle<'a, G> {
         Ok(())
     }
 }
-
-/// A copy of the best checkpoint, in `state/`: without that network nothing goes on.
-const BEST_COPY: &str = "best.safetensors";
 
 /// Publishes a copy of the file `from`.
 fn publish_copy(from: &Path, to: &Path) -> Result<(), RunError> {

@@ -304,6 +304,11 @@ impl RunDir {
         Ok(found)
     }
 
+    /// The copy of the best checkpoint: without that network nothing goes on.
+    pub fn best_copy(&self) -> PathBuf {
+        self.state_file("best.safetensors")
+    }
+
     /// The state at the end of a generation.
     pub fn end_file(&self, generation: u32) -> PathBuf {
         self.state_file(&generation_name(generation, "state"))

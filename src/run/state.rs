@@ -101,7 +101,8 @@ impl RunState {
         Self::read(&dir.state_file(NAME))
     }
 
-    fn read(path: &Path) -> Result<Option<Self>, DirError> {
+    /// [`load`](Self::load) of the file `path`.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, DirError> {
         if !path.try_exists().map_err(|e| PublishError::reading(path, e))? {
             return Ok(None);
         }

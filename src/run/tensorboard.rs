@@ -265,6 +265,16 @@ fn scan(path: &Path, mark: &Mark) -> io::Result<End> {
     Ok(End { length: at, marked: false })
 }
 
+/// Bytes of an event file behind its last whole record.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn unread_bytes(path: &Path) -> io::Result<u64> {
+    // A mark that no run sets.
+    let none = Mark { number: u64::MAX, generation: 0, step: 0 };
+    Ok(fs::metadata(path)?.len() - scan(path, &none)?.length)
+}
+
 /// The next record with its length in the file; `None` at the end or where the file is damaged. A record is its
 /// length (u64), the masked CRC-32C of that (u32), the data, and their masked CRC-32C (u32).
 fn next_record(reader: &mut impl Read, left: u64) -> io::Result<Option<(Vec<u8>, u64)>> {

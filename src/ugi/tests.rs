@@ -306,9 +306,9 @@ fn what_cannot_be_done_is_one_line_and_changes_nothing() {
     talk.send("position startpos moves a1");
     for (bad, part) in [
         ("xyzzy", "unknown command \"xyzzy\""),
-        ("position startpos moves a1 a1", "move number 2: \"a1\" is not legal"),
-        ("position startpos moves a1 d4", "move number 2"),
-        ("position startpos moves a1 a2 b1 b2 c1 c2", "move number 6: the game is over before \"c2\""),
+        ("position startpos moves a1 a1", "ply 2: \"a1\" is not legal"),
+        ("position startpos moves a1 d4", "ply 2"),
+        ("position startpos moves a1 a2 b1 b2 c1 c2", "ply 6: the game is over before \"c2\""),
         ("position fen 3/3 x", "3 rows"),
         ("position fen", "expected"),
         ("position somewhere", "expected"),
@@ -403,7 +403,7 @@ fn overlong_lines_are_passed_over() {
     // A long but sensible line is fine.
     let out = transcript(TicTacToe, format!("position startpos moves {}\n", "a1 ".repeat(100_000)).as_bytes());
     assert_eq!(out.lines().count(), 1);
-    assert!(out.contains("move number 2"), "{out}");
+    assert!(out.contains("ply 2"), "{out}");
 }
 
 struct Garbage;

@@ -23,7 +23,7 @@ const FROM_CENTRE: [usize; COLUMNS] = [3, 2, 4, 1, 5, 0, 6];
 /// Discs from which on every position is meant to be solved.
 const FROM_DISCS: usize = 12;
 
-/// Positions visited for one answer at most, some fifteen seconds: ten times what the hardest of a thousand random positions
+/// Positions visited for one answer at most, some fifteen seconds: eight times what the hardest of a thousand random positions
 /// with [`FROM_DISCS`] discs takes.
 const NODES: u64 = 100_000_000;
 

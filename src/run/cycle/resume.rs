@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{BEST_COPY, Cycle, RunError, publish_copy};
+use super::{Cycle, RunError, publish_copy};
 use crate::data::{GameRecord, Opened, Origin, ReadRecords, RecordFileError, RecordWriter};
 use crate::game::{Game, full_name};
 use crate::net::CheckpointError;
@@ -152,7 +152,7 @@ impl<G: Game> Cycle<'_, G> {
             Ok(false) => self.checkpoint(self.state.best).err().unwrap_or(RunError::Exchanged { file: best }),
             Err(error) => error,
         };
-        let copied = is(&self.dir.state_file(BEST_COPY), &self.state.best_digest).unwrap_or(false);
+        let copied = is(&self.dir.best_copy(), &self.state.best_digest).unwrap_or(false);
         match wrong.damage() {
             Some((_, told)) if copied => Ok(Some(told)),
             _ => Err(wrong),
@@ -168,7 +168,7 @@ impl<G: Game> Cycle<'_, G> {
             self.tell(&Event::Warning(told))?;
         }
         if let Some(told) = mends.best {
-            let (best, copy) = (self.dir.checkpoint(self.state.best), self.dir.state_file(BEST_COPY));
+            let (best, copy) = (self.dir.checkpoint(self.state.best), self.dir.best_copy());
             if best.exists() {
                 self.dir.set_aside(&best)?;
             }
@@ -324,6 +324,16 @@ impl<G: Game> Cycle<'_, G> {
         let trainers = ends.iter().chain([&self.state]).filter_map(|state| state.trainer.as_ref());
         self.dir.keep_steps(&trainers.map(|trainer| trainer.name.as_str()).collect::<Vec<_>>());
         Ok(())
+    }
+
+    /// Removes checkpoints and games that the config does not keep. What the run may go back to needs them, too.
+    pub(super) fn tidy(&self) -> Result<(), RunError> {
+        let ends = RunState::load_ends(self.dir)?;
+        let states = || ends.iter().chain([&self.state]);
+        let newest = self.dir.checkpoints()?.last().copied();
+        let needed = states().map(|state| state.best).chain(newest).collect();
+        let window = states().map(|state| self.config.replay.first_generation(&state.window_totals)).min().unwrap_or(0);
+        Ok(self.config.keep.tidy(self.dir, &needed, window as u32)?)
     }
 
     fn set_aside(&self, file: &Path, damage: &str, consequence: &str) -> Result<(), RunError> {
