@@ -287,3 +287,20 @@ fn a_ladder_rates_the_checkpoints_of_a_run() {
     run(["ladder", "/no/run"]).complains(2, &["no checkpoints"]);
     run(["ladder", &run_folder, "--anchors", "mcst:5"]).complains(2, &["mcst:5"]);
 }
+
+#[test]
+fn a_match_is_interrupted_in_the_middle_of_long_moves() {
+    let silent =
+        "engine:sh -c 'while read line; do case $line in ugi) echo ugiok;; isready) echo readyok;; esac; done'";
+    for players in [["mcts:100000000", "random"], [silent, "random"]] {
+        let text = "--game uttt --games 4 --opening-plies 0 --json";
+        let arguments = ["pit"].into_iter().chain(players).chain(text.split(' '));
+        let process = Process::start(&mut common::sparring(arguments));
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        let asked = std::time::Instant::now();
+        process.signal("INT");
+        let done = process.finish().expect(130);
+        assert!(asked.elapsed() < std::time::Duration::from_secs(10), "{:?}", asked.elapsed());
+        assert_eq!((&done.json()["interrupted"], &done.json()["faults"]), (&true.into(), &serde_json::json!({})));
+    }
+}

@@ -1,6 +1,7 @@
 //! A match with its games kept in a file.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::games_file::{GamesFile, GamesFileError};
 use crate::game::Game;
@@ -28,17 +29,17 @@ pub fn hold<G: Game>(
     stop: &(dyn Fn() -> bool + Sync),
     progress: &(dyn Fn(&[MatchTally]) + Sync),
 ) -> Result<Held, PoolError> {
-    let file = Mutex::new(file.map(Ok));
+    let (file, failed) = (Mutex::new(file.map(Ok)), AtomicBool::new(false));
     let keep = |finished: &Finished| {
         let mut file = file.lock().expect("nothing panics here");
         if let Some(Ok(open)) = file.as_mut()
             && let Err(error) = open.add(game, finished)
         {
             *file = Some(Err(error));
+            failed.store(true, Relaxed);
         }
     };
-    let failed = || matches!(*file.lock().expect("nothing panics here"), Some(Err(_)));
-    let referee = Referee { stop: &|| stop() || failed(), finished: &keep, progress };
+    let referee = Referee { stop: &|| stop() || failed.load(Relaxed), finished: &keep, progress };
     let report = play_match(game, players, params, played, &PoolStats::default(), &referee)?;
     let file = file.into_inner().expect("nothing panics here");
     let kept = file.map_or(Ok(()), |file| file.and_then(GamesFile::finish));

@@ -17,6 +17,8 @@ const START: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(5);
 /// How long it may search so many simulations.
 const LONGEST_SEARCH: Duration = Duration::from_secs(600);
+/// Between two looks at whether to stop waiting.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long it may take to end when asked to.
 const END: Duration = Duration::from_secs(1);
 
@@ -92,7 +94,7 @@ impl<G: Game> Mover<G> for EngineMover {
         }
         process.say(&position)?;
         process.say(&self.engine.pace.command())?;
-        let answer = process.answer(self.engine.pace.longest(), "bestmove")?;
+        let answer = process.answer(self.engine.pace.longest(), "bestmove", turn.stop)?;
         let action =
             game.parse_action(&answer).map_err(|error| format!("its answer \"bestmove {answer}\": {error}"))?;
         let value = process.opinion.map(|value| value.abs(game.to_move(turn.state)));
@@ -142,9 +144,9 @@ impl Process {
         });
         let mut process = Self { child, input, lines, opinion: None };
         process.say("ugi")?;
-        process.answer(START, "ugiok")?;
+        process.answer(START, "ugiok", &|| false)?;
         process.say("isready")?;
-        process.answer(START, "readyok")?;
+        process.answer(START, "readyok", &|| false)?;
         Ok(process)
     }
 
@@ -171,11 +173,14 @@ impl Process {
     }
 
     /// What follows `word` on the first line that begins with it.
-    fn answer(&mut self, longest: Duration, word: &str) -> Result<String, String> {
+    fn answer(&mut self, longest: Duration, word: &str, stop: &dyn Fn() -> bool) -> Result<String, String> {
         let until = Instant::now() + longest;
         loop {
-            let line = match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            let left = until.saturating_duration_since(Instant::now());
+            let line = match self.lines.recv_timeout(left.min(LOOK_EVERY)) {
                 Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) if stop() => return Err("it was stopped".to_owned()),
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() => continue,
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(format!("it did not answer \"{word}\" within {:.0} s", longest.as_secs_f64()));
                 }
@@ -234,7 +239,7 @@ mod tests {
         let start = TicTacToe.startpos();
         let text = TicTacToe.state_text(&start);
         let mut mover = engine.mover();
-        mover.choose(&TicTacToe, &Turn { start: &text, moves: &[], state: &start }, Stream::test(1))
+        mover.choose(&TicTacToe, &Turn { start: &text, moves: &[], state: &start, stop: &|| false }, Stream::test(1))
     }
 
     #[test]

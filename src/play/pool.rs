@@ -254,7 +254,7 @@ impl<'a, G: Game> Worker<'a, G> {
                         let Some(table) = table else { break };
                         self.slots[slot] = Some(Running::new(self.game, self.players, table));
                     }
-                    match self.step(slot, stats) {
+                    match self.step(slot, stats, stop) {
                         Some(Step::Leaf { player, tree, ticket }) => {
                             self.queues[player].waiting.push((slot, tree, ticket));
                             break;
@@ -264,7 +264,7 @@ impl<'a, G: Game> Worker<'a, G> {
                             stats.games.fetch_add(1, Relaxed);
                             finished(running.finish(self.game));
                         }
-                        None => break,
+                        Some(Step::Stopped) | None => break,
                     }
                 }
             }
@@ -281,7 +281,7 @@ impl<'a, G: Game> Worker<'a, G> {
         }
     }
 
-    fn step(&mut self, slot: usize, stats: &PoolStats) -> Option<Step> {
+    fn step(&mut self, slot: usize, stats: &PoolStats, stop: &dyn Fn() -> bool) -> Option<Step> {
         let mut desks = Desks {
             game: self.game,
             players: self.players,
@@ -289,6 +289,7 @@ impl<'a, G: Game> Worker<'a, G> {
             leaves: &mut self.leaves,
             simulations: &mut self.round.simulations,
             stats,
+            stop,
         };
         self.slots[slot].as_mut().map(|running| running.step(&mut desks))
     }

@@ -17,6 +17,8 @@ pub(super) enum Step {
     Leaf { player: usize, tree: usize, ticket: Ticket },
     /// It has ended.
     Over,
+    /// It was stopped in the middle of a move, and cannot go on.
+    Stopped,
 }
 
 /// What the players of a worker use: one entry for each player.
@@ -28,6 +30,8 @@ pub(super) struct Desks<'a, G: Game> {
     /// Counts descents.
     pub simulations: &'a mut u64,
     pub stats: &'a PoolStats,
+    /// Whether games in progress are to be dropped.
+    pub stop: &'a dyn Fn() -> bool,
 }
 
 pub(super) struct Running<G: Game> {
@@ -125,7 +129,14 @@ impl<G: Game> Running<G> {
                     let chosen = summary.choose(temperature, &mut self.random);
                     self.play(at, searched(&summary, chosen, kind));
                 }
-                _ => self.ask_mover(at, player, side),
+                _ => {
+                    let answer = self.ask_mover(at, player);
+                    // What a search that was cut short has found must not come into a game.
+                    if (at.stop)() {
+                        return Step::Stopped;
+                    }
+                    self.take_answer(at, player, side, answer);
+                }
             }
             spent(side, true);
         }
@@ -155,12 +166,16 @@ impl<G: Game> Running<G> {
         leaf
     }
 
-    fn ask_mover(&mut self, at: &mut Desks<'_, G>, player: usize, side: Side) {
-        let name = &at.players[player].name;
+    fn ask_mover(&mut self, at: &mut Desks<'_, G>, player: usize) -> Result<Choice, String> {
         let mover = at.movers[player].as_mut().expect("a mover for each player that has one");
         let moves: Vec<Action> = self.plies.iter().map(|ply| ply.action).collect();
-        let turn = Turn { start: &self.start, moves: &moves, state: &self.state };
-        match mover.choose(at.game, &turn, fork(&mut self.random)) {
+        let turn = Turn { start: &self.start, moves: &moves, state: &self.state, stop: at.stop };
+        mover.choose(at.game, &turn, fork(&mut self.random))
+    }
+
+    fn take_answer(&mut self, at: &Desks<'_, G>, player: usize, side: Side, answer: Result<Choice, String>) {
+        let name = &at.players[player].name;
+        match answer {
             Ok(Choice { action, value }) if self.legal.contains(&action) => {
                 let value = value.unwrap_or(UNKNOWN);
                 self.play(at, PlyRecord { value, ..unsearched(action, PlyKind::Fast) });

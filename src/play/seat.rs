@@ -26,7 +26,6 @@ impl<G: Game, E: Evaluator<G> + 'static, F: Fn() -> E + Send + Sync> EvaluatorSo
 }
 
 /// A position in which somebody is to move, and how it came about.
-#[derive(Debug)]
 pub struct Turn<'a, G: Game> {
     /// Where the game began (fen).
     pub start: &'a str,
@@ -34,6 +33,8 @@ pub struct Turn<'a, G: Game> {
     pub moves: &'a [Action],
     /// The position after them, which has not ended.
     pub state: &'a G::State,
+    /// Whether to answer at once, with whatever there is: a match drops that answer.
+    pub stop: &'a dyn Fn() -> bool,
 }
 
 /// What a mover answers.

@@ -34,8 +34,8 @@ impl<G: Game> Mover<G> for MctsMover<G> {
         let tree = self.tree.get_or_insert_with(|| Tree::ucb1(self.c, nodes, turn.state.clone()));
         tree.reset(turn.state);
         tree.begin(Budget::plain(self.simulations), random);
-        let in_time = deadline(self.time);
-        self.solo.search(tree, game, &mut rollout, |_| 1, |_| in_time()).map_err(|error| error.to_string())?;
+        let mut go_on = until(self.time, turn.stop);
+        self.solo.search(tree, game, &mut rollout, |_| 1, |_| go_on()).map_err(|error| error.to_string())?;
         let summary = tree.summary().ok_or("the game is over")?;
         Ok(Choice { action: summary.moves[summary.best].action, value: Some(summary.value) })
     }
@@ -62,7 +62,7 @@ impl<G: Game> Mover<G> for TimedMover<G> {
         if let [only] = legal_list(game, turn.state)[..] {
             return Ok(only.into());
         }
-        let in_time = deadline(self.seat.time);
+        let mut go_on = until(self.seat.time, turn.stop);
         let mut evaluator = match self.evaluator.take() {
             Some(evaluator) => evaluator,
             None => self.seat.evaluators.worker().map_err(|error| error.to_string())?,
@@ -75,7 +75,7 @@ impl<G: Game> Mover<G> for TimedMover<G> {
             _ => Tree::new(self.seat.search.clone(), turn.state.clone()),
         };
         tree.begin(Budget::plain(self.seat.simulations), Stream::keyed(random.bits(), Purpose::Match, &[]));
-        let searched = self.solo.search(&mut tree, game, evaluator.as_mut(), width_of, |_| in_time());
+        let searched = self.solo.search(&mut tree, game, evaluator.as_mut(), width_of, |_| go_on());
         self.evaluator = Some(evaluator);
         searched.map_err(|error| error.to_string())?;
         let summary = tree.summary().ok_or("the game is over")?;
@@ -85,8 +85,15 @@ impl<G: Game> Mover<G> for TimedMover<G> {
     }
 }
 
-/// Whether there is time left, from now on.
-fn deadline(time: Option<Duration>) -> impl Fn() -> bool {
+/// Simulations between two looks at whether to stop: looking takes as long as some of them.
+const LOOK_EVERY: u32 = 64;
+
+/// Whether there is time left, from now on, and nobody says to stop.
+fn until(time: Option<Duration>, stop: &dyn Fn() -> bool) -> impl FnMut() -> bool {
     let until = time.map(|time| Instant::now() + time);
-    move || until.is_none_or(|until| Instant::now() < until)
+    let mut rounds = 0u32;
+    move || {
+        rounds = rounds.wrapping_add(1);
+        until.is_none_or(|until| Instant::now() < until) && !(rounds.is_multiple_of(LOOK_EVERY) && stop())
+    }
 }

@@ -149,7 +149,8 @@ impl<G: Game> Thinker<G> for SeatThinker<G> {
         let searcher = match &mut self.mind {
             Mind::Mover(mover) => {
                 let start = game.state_text(position.start);
-                let turn = Turn { start: &start, moves: position.moves, state: position.state };
+                let stop = || stop.load(Relaxed);
+                let turn = Turn { start: &start, moves: position.moves, state: position.state, stop: &stop };
                 let choice = mover.choose(game, &turn, random)?;
                 info(Info {
                     time: Some(began.elapsed()),

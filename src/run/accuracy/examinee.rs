@@ -65,8 +65,11 @@ impl<'a, G: Game> Examinee<'a, G> {
                 return Ok(None);
             }
             let position = game.state_text(state);
-            let turn = Turn { start: &position, moves: &[], state };
+            let turn = Turn { start: &position, moves: &[], state, stop };
             let choice = mover.choose(game, &turn, stream(index));
+            if stop() {
+                return Ok(None);
+            }
             answers.push(choice.map_err(|problem| AccuracyError::NoMove { position, problem })?);
         }
         Ok(Some(answers))
