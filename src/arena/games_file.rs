@@ -86,7 +86,9 @@ pub enum GamesFileError {
     Foreign { file: String },
     #[error("{file} has format {found}, this program reads {FORMAT}: use the version of sparring that wrote it")]
     Version { file: String, found: u64 },
-    #[error("{file} holds another match: {difference} differ; name another file, or repeat that match's command")]
+    #[error(
+        "{file} holds another match (what differs: {difference}); name another file, or repeat that match's command"
+    )]
     Other { file: String, difference: String },
     #[error("{file} is in use by another process")]
     Locked { file: String },

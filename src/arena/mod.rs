@@ -8,8 +8,8 @@ mod replay;
 mod report;
 
 pub use chart::{LadderChart, chart};
-pub use games_file::{GamesFile, GamesFileError, Header};
+pub use games_file::{GamesFile, GamesFileError, Header, read_header};
 pub use hold::{Held, hold};
 pub use ladder::{ANCHORS, Climb, Ladder, LadderError, LadderFiles, LadderParams, Rung};
 pub use replay::{Shown, ShownError, game_of, read_games};
-pub use report::Summary;
+pub use report::{Summary, signed};

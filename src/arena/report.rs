@@ -48,10 +48,13 @@ fn per_cent(share: &Estimate) -> String {
     format!("{value:.1} % (95 %: {low:.1} to {high:.1})")
 }
 
+/// A rounded difference. Nothing is less than zero by nothing.
+pub fn signed(elo: f64) -> String {
+    format!("{:+.0}", if elo.abs() < 0.5 { 0.0 } else { elo })
+}
+
 fn elo(elo: &Estimate) -> String {
-    // Nothing is less than zero by nothing.
-    let [value, low, high] = [elo.value, elo.low, elo.high].map(|elo| if elo.abs() < 0.5 { 0.0 } else { elo });
-    format!("{value:+.0} (95 %: {low:+.0} to {high:+.0})")
+    format!("{} (95 %: {} to {})", signed(elo.value), signed(elo.low), signed(elo.high))
 }
 
 /// The ratings of all players from all their games, with `anchor` at 0.
@@ -96,7 +99,7 @@ impl Summary<'_> {
             warnings.push("there are fewer openings than pairs of games: openings repeat".to_owned());
         }
         let own = self.mean(report.own_plies);
-        if report.games > 0 && own < 4.0 {
+        if report.games > 0 && own < 4.0 && report.faults.is_empty() {
             warnings.push(format!("openings leave the players {own:.1} plies on average; use shorter ones"));
         }
         warnings
@@ -111,7 +114,7 @@ impl Summary<'_> {
         };
         let mut line = |text: String| writeln!(out, "  {text}").expect("writing to a string");
         if report.interrupted {
-            line("interrupted; the games played so far:".to_owned());
+            line("interrupted; the pairs of games that are complete:".to_owned());
         }
         if self.players.len() == 2 {
             encounter_lines(report.tally(), &mut line);
@@ -156,13 +159,13 @@ impl Summary<'_> {
                     let interval = if player == self.anchor {
                         "anchor".to_owned()
                     } else {
-                        format!("{:+.0} to {:+.0}", rating.low, rating.high)
+                        format!("{} to {}", signed(rating.low), signed(rating.high))
                     };
                     line(format!(
-                        "{:<4}{:<width$}  {:>+6.0}  {interval:>15}  {games:>6}  {:>5.1} %",
+                        "{:<4}{:<width$}  {:>6}  {interval:>15}  {games:>6}  {:>5.1} %",
                         format!("{}.", place + 1),
                         name(player),
-                        rating.value,
+                        signed(rating.value),
                         100.0 * points / (games as f64).max(1.0),
                     ));
                 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::color::Color;
 use super::{Failure, Outcome, print, usage_of};
-use crate::analyze::{Analysis, Bounds, Live, Look, Searcher, analyze, analyze_all, progress, table};
+use crate::analyze::{Analysis, Bounds, Live, Look, NoSearch, Searcher, analyze, analyze_all, progress, table};
 use crate::game::{Game, Place};
 use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
@@ -70,6 +70,10 @@ pub struct Analyze {
 impl Analyze {
     pub(super) fn run(self) -> Outcome {
         let spec = PlayerSpec::parse(&self.player).map_err(|error| Failure::Usage(error.to_string()))?;
+        if !spec.searches() {
+            // Before another program is started in vain.
+            return Err(Failure::Usage(NoSearch(self.player).to_string()));
+        }
         let name = match &self.game {
             Some(name) => Some(name.clone()),
             None => spec.checkpoint().map_err(usage_of)?.map(|checkpoint| checkpoint.info.game),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{Failure, Outcome, print};
+use crate::arena::{GamesFileError, read_header};
 use crate::data::{self, ReadRecords, RecordFileError};
 use crate::net::Checkpoint;
 use crate::run::dir::{Found, RunDir};
@@ -39,6 +40,10 @@ impl Inspect {
                 // What is no file of games is taken for a checkpoint.
                 Err(RecordFileError::Foreign { .. }) => {}
                 read => return show(&games(&read?)),
+            }
+            match read_header(&self.path) {
+                Err(GamesFileError::Foreign { .. }) => {}
+                header => return show(&json!({ "match": header?, "games": "`sparring replay` shows them" })),
             }
         }
         let checkpoint = load_network(&self.path).map_err(|error| Failure::of(&error, error.is_usage()))?;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::live::Live;
 use super::pit::parse_games;
 use super::{Failure, Outcome, print, usage_of};
-use crate::arena::{Climb, Ladder, LadderError, LadderFiles, LadderParams};
+use crate::arena::{Climb, Ladder, LadderError, LadderFiles, LadderParams, signed};
 use crate::game::Game;
 use crate::games::{self, GameVisitor};
 use crate::run::dir::RunDir;
@@ -123,15 +123,15 @@ fn table(ladder: &Ladder, files: &LadderFiles) -> String {
     for rung in &ladder.rungs {
         let score = |score: &Option<f64>| score.map_or_else(String::new, |score| format!("{:.1} %", 100.0 * score));
         line(format!(
-            "{:>10}  {:>7}  {:>+6.0}  {:>14}{}",
+            "{:>10}  {:>7}  {:>6}  {:>14}{}",
             rung.generation,
             rung.step,
-            rung.elo.value,
-            format!("{:+.0} to {:+.0}", rung.elo.low, rung.elo.high),
+            signed(rung.elo.value),
+            format!("{} to {}", signed(rung.elo.low), signed(rung.elo.high)),
             columns(rung.scores.iter().map(score).collect())
         ));
     }
-    let elo = ladder.anchor_elo.iter().map(|elo| format!("{:+.0}", elo.value)).collect();
+    let elo = ladder.anchor_elo.iter().map(|elo| signed(elo.value)).collect();
     line(format!("{:<43}{}", "Elo of the anchors", columns(elo)));
     line(format!("picture: {}", files.picture.display()));
     lines.concat()

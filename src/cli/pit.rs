@@ -93,6 +93,9 @@ impl Pit {
         if self.sprt.is_some() && self.players.len() > 2 {
             return Err(usage("--sprt compares two players; give it a match of two"));
         }
+        if self.anchor.is_some() && self.players.len() == 2 {
+            return Err(usage("--anchor is for more than two players; the Elo difference of two needs none"));
+        }
         let anchor = match &self.anchor {
             None => self.players.len() - 1,
             Some(name) => {
@@ -127,9 +130,11 @@ fn parse_sprt(text: &str) -> Result<Sprt, String> {
     let numbers: Result<Vec<f64>, _> = text.split(',').map(|number| number.trim().parse()).collect();
     let sprt = match numbers.as_deref() {
         Ok([elo0, elo1]) => Sprt::new(*elo0, *elo1),
-        Ok([elo0, elo1, alpha]) => Sprt { alpha: *alpha, beta: *alpha, ..Sprt::new(*elo0, *elo1) },
         Ok([elo0, elo1, alpha, beta]) => Sprt { alpha: *alpha, beta: *beta, ..Sprt::new(*elo0, *elo1) },
-        _ => return Err("expected two Elo differences such as 0,20, and error rates behind them".to_owned()),
+        _ => return Err(
+            "expected two Elo differences such as 0,20, or with both error rates behind them such as 0,20,0.05,0.05"
+                .to_owned(),
+        ),
     };
     sprt.check().map_err(|error| error.to_string())?;
     Ok(sprt)

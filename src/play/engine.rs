@@ -110,7 +110,7 @@ struct Process {
     child: Child,
     input: Option<ChildStdin>,
     /// Its lines, read by a thread that ends with them.
-    lines: Receiver<String>,
+    lines: Receiver<Result<String, String>>,
     /// The last `wdl` that it told of since the last command.
     opinion: Option<WdlPov>,
 }
@@ -127,8 +127,12 @@ fn opinion(line: &str) -> Option<WdlPov> {
 impl Process {
     fn start(engine: &Engine) -> Result<Self, String> {
         let (program, arguments) = engine.words.split_first().ok_or("an engine needs a command")?;
-        let command = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut child = command.map_err(|error| format!("{program:?} cannot be started: {error}"))?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // Ctrl-C in the terminal is for the match, which then ends its engines.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(|error| format!("{program:?} cannot be started: {error}"))?;
         let (output, input) = (child.stdout.take(), child.stdin.take());
         let (told, lines) = channel();
         let mut output = BufReader::new(output.expect("it was asked for"));
@@ -136,10 +140,13 @@ impl Process {
             let mut line = Vec::new();
             // The end of the output, and what is no protocol any more, end the conversation.
             while (&mut output).take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok() && line.ends_with(b"\n") {
-                if told.send(String::from_utf8_lossy(&line).trim_end().to_owned()).is_err() {
+                if told.send(Ok(String::from_utf8_lossy(&line).trim_end().to_owned())).is_err() {
                     return;
                 }
                 line.clear();
+            }
+            if line.len() as u64 == LONGEST_LINE {
+                let _ = told.send(Err(format!("its line is longer than {} kB", LONGEST_LINE >> 10)));
             }
         });
         let mut process = Self { child, input, lines, opinion: None };
@@ -178,11 +185,11 @@ impl Process {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let line = match self.lines.recv_timeout(left.min(LOOK_EVERY)) {
-                Ok(line) => line,
+                Ok(line) => line?,
                 Err(RecvTimeoutError::Timeout) if stop() => return Err("it was stopped".to_owned()),
                 Err(RecvTimeoutError::Timeout) if !left.is_zero() => continue,
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(format!("it did not answer \"{word}\" within {:.0} s", longest.as_secs_f64()));
+                    return Err(format!("it did not answer \"{word}\" within {:.1} s", longest.as_secs_f64()));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     let how = self.ended_soon().map_or("it closed its output".to_owned(), |status| status.to_string());
@@ -262,7 +269,7 @@ mod tests {
             (engine(&greeting("exit")), "before it answered \"bestmove\""),
             (engine(&greeting("echo bestmove z9")), "bestmove z9"),
             (engine(&greeting("echo bestmove")), "expected"),
-            (engine("yes | tr -d '\\n'"), "ended"),
+            (engine("yes | tr -d '\\n'"), "longer than"),
             (engine(&greeting("echo info string error no")), "it refused: no"),
         ] {
             let told = chosen(&engine).unwrap_err();

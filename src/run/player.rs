@@ -293,6 +293,11 @@ impl PlayerSpec {
         }
     }
 
+    /// Whether it judges moves by a search of its own.
+    pub fn searches(&self) -> bool {
+        matches!(self.kind, Kind::Mcts { .. } | Kind::Network { .. })
+    }
+
     /// Whether it plays perfectly, and only in positions that can be solved.
     pub fn is_solver(&self) -> bool {
         self.kind == Kind::Solver
