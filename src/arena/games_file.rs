@@ -36,6 +36,9 @@ pub struct Header {
     pub players: Vec<String>,
     /// What identifies the network of each, where it has one.
     pub networks: Vec<Option<String>>,
+    /// How long players think that do not say it themselves, in words.
+    #[serde(default)]
+    pub limits: String,
     /// Who meets whom, as numbers of players.
     pub encounters: Vec<[usize; 2]>,
     /// Where pairs begin, in words that change when the openings do.
@@ -53,6 +56,7 @@ impl Header {
             rules_version: G::RULES_VERSION,
             players: Vec::new(),
             networks: Vec::new(),
+            limits: String::new(),
             encounters: Vec::new(),
             openings,
             seed,
@@ -67,6 +71,7 @@ impl Header {
             ("the rules of the game", self.rules_version != other.rules_version),
             ("the players", !same_players),
             ("the network of a player", same_players && self.networks != other.networks),
+            ("--sims or --movetime", self.limits != other.limits),
             ("who meets whom", same_players && self.encounters != other.encounters),
             ("the openings", self.openings != other.openings),
             ("the seed", self.seed != other.seed),

@@ -205,6 +205,11 @@ impl GameVisitor for Match<'_> {
                 let header = Header {
                     players: self.pit.players.clone(),
                     networks: self.networks.clone(),
+                    limits: match (self.pit.sims, self.pit.movetime) {
+                        (Some(simulations), _) => format!("{simulations} simulations"),
+                        (None, Some(time)) => format!("{time} ms"),
+                        (None, None) => String::new(),
+                    },
                     encounters: params.encounters.clone(),
                     ..Header::new(&game, openings, self.pit.seed)
                 };
