@@ -239,13 +239,15 @@ impl Climb {
         }
         let encounters = self.encounters();
         let plies = opening_plies(game) as usize;
+        let mut networks: Vec<Option<String>> =
+            self.infos.iter().map(|(_, digest)| Some(format!("{digest} @sims={}", params.simulations))).collect();
+        // An anchor may be a network, too, and its file may change.
+        for spec in &specs[self.generations.len()..] {
+            networks.push(spec.checkpoint()?.map(|checkpoint| checkpoint.weights.digest()));
+        }
         let header = Header {
             players: players.iter().map(|player| player.name.clone()).collect(),
-            networks: self
-                .infos
-                .iter()
-                .map(|(_, digest)| Some(format!("{digest} @sims={}", params.simulations)))
-                .collect(),
+            networks,
             encounters: encounters.clone(),
             ..Header::new(game, format!("{plies} random plies"), params.seed)
         };
