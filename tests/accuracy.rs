@@ -74,21 +74,7 @@ fn connect_four_is_judged_by_plies_and_the_seed_decides() {
 #[test]
 fn a_network_is_judged_with_and_without_search() {
     let scratch = tempfile::tempdir().unwrap();
-    let config = scratch.path().join("config.json");
-    std::fs::write(&config, r#"{"game": "tictactoe"}"#).unwrap();
-    let folder = scratch.path().join("run");
-    let small = [
-        "network.blocks=1",
-        "network.channels=8",
-        "selfplay.games=2",
-        "selfplay.simulations=2",
-        "replay.reuse=0.01",
-        "training.batch_size=8",
-        "gate={\"mode\": \"off\", \"anchor_games\": 0}",
-        "stop.iterations=1",
-    ];
-    Process::start(&mut common::train(&config, &folder, &small)).finish().expect(0);
-    let folder = folder.display().to_string();
+    let folder = common::small_run(scratch.path(), "tictactoe", &[]);
     let judge = |arguments: &[&str]| {
         let report = run(["accuracy", "--json"].iter().chain(arguments)).expect(0).json();
         assert_eq!((&report["game"], &report["total"]["positions"]), (&"tictactoe".into(), &4520.into()));

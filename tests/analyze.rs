@@ -3,31 +3,11 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{Done, Process, run, sparring, train, words};
+use common::{Done, Process, run, small_run, sparring, words};
 use serde_json::{Value as Json, json};
-
-/// A run with a network that has learned next to nothing.
-fn small_run(game: &str, folder: &Path) -> String {
-    let config = folder.join(format!("{game}.json"));
-    fs::write(&config, format!("{{\"game\": \"{game}\"}}")).unwrap();
-    let small = [
-        "network.blocks=1",
-        "network.channels=8",
-        "selfplay.games=2",
-        "selfplay.simulations=2",
-        "replay.reuse=0.01",
-        "training.batch_size=8",
-        "gate={\"mode\": \"off\", \"anchor_games\": 0}",
-        "stop.iterations=1",
-    ];
-    let run = folder.join(game);
-    Process::start(&mut train(&config, &run, &small)).finish().expect(0);
-    run.display().to_string()
-}
 
 fn analyze(player: &str, rest: &[&str]) -> Done {
     run(["analyze", player].iter().chain(rest))
@@ -87,7 +67,7 @@ fn a_position_as_a_table_and_as_json() {
 #[test]
 fn a_network_analyses_several_positions_as_each_alone() {
     let scratch = tempfile::tempdir().unwrap();
-    let network = small_run("tictactoe", scratch.path());
+    let network = small_run(scratch.path(), "tictactoe", &[]);
     let list = scratch.path().join("list.txt");
     let texts = ["startpos", "startpos moves b2", "xx1/oo1/3 x", "3/3/3 x moves a1 b2 c3", "xox/oxo/3 x"];
     fs::write(&list, format!("# five positions\n\n{}  # the last\n", texts.join("\n"))).unwrap();

@@ -232,7 +232,7 @@ fn an_engine_that_falls_silent_loses() {
 #[test]
 fn networks_play_within_their_time() {
     let scratch = tempfile::tempdir().unwrap();
-    let network = common::small_run(scratch.path(), "tictactoe", 1);
+    let network = common::small_run(scratch.path(), "tictactoe", &[]);
     let timed = format!("{network}@movetime=3");
     let report = run(["pit", &network, &timed, "--games", "4", "--movetime", "2", "--json"]).expect(0).json();
     assert_eq!(report["games_played"], 4);
@@ -245,7 +245,7 @@ fn networks_play_within_their_time() {
 #[test]
 fn a_ladder_rates_the_checkpoints_of_a_run() {
     let scratch = tempfile::tempdir().unwrap();
-    let run_folder = common::small_run(scratch.path(), "tictactoe", 4);
+    let run_folder = common::small_run(scratch.path(), "tictactoe", &["stop.iterations=4"]);
     let climb = |more: &[&str]| {
         let text = ["ladder", &run_folder, "--checkpoints", "3", "--games", "6", "--anchors", "random,mcts:50"];
         run(text.iter().chain(more).copied())

@@ -149,7 +149,7 @@ fn players_of_different_games_do_not_meet() {
     let scratch = tempfile::tempdir().unwrap();
     let mut runs = Vec::new();
     for game in ["tictactoe", "connect4"] {
-        runs.push(common::small_run(scratch.path(), game, 1));
+        runs.push(common::small_run(scratch.path(), game, &[]));
     }
     run(["pit", &runs[0], &runs[1], "--games", "2"]).complains(2, &[&runs[1], "connect4", "tictactoe"]);
     run(["pit", &runs[0], "random", "--game", "uttt", "--games", "2"]).complains(2, &[&runs[0], "tictactoe", "uttt"]);

@@ -8,12 +8,11 @@ mod common;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use common::{PROGRAM, Process, run, train};
+use common::{PROGRAM, run, small_run};
 
 /// Nothing takes nearly as long, not even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -242,30 +241,11 @@ fn running(mark: &str) -> Vec<String> {
     lines.filter(|line| line.contains(mark)).collect()
 }
 
-/// A run with a network that has learned next to nothing.
-fn small_run(game: &str, seed: u32, folder: &Path) -> String {
-    let config = folder.join("config.json");
-    fs::write(&config, format!("{{\"game\": \"{game}\", \"seed\": {seed}}}")).unwrap();
-    let small = [
-        "network.blocks=1",
-        "network.channels=8",
-        "selfplay.games=2",
-        "selfplay.simulations=2",
-        "replay.reuse=0.01",
-        "training.batch_size=8",
-        "gate={\"mode\": \"off\", \"anchor_games\": 0}",
-        "stop.iterations=1",
-    ];
-    let run = folder.join(format!("{game}-{seed}"));
-    Process::start(&mut train(&config, &run, &small)).finish().expect(0);
-    run.display().to_string()
-}
-
 #[test]
 fn options_change_how_an_engine_plays() {
     let scratch = tempfile::tempdir().unwrap();
-    let [one, two] = [1, 2].map(|seed| small_run("uttt", seed, scratch.path()));
-    let other_game = small_run("tictactoe", 1, scratch.path());
+    let [one, two] = ["1", "2"].map(|seed| small_run(&scratch.path().join(seed), "uttt", &[&format!("seed={seed}")]));
+    let other_game = small_run(scratch.path(), "tictactoe", &["seed=1"]);
     let mut engine = Engine::start(&["uttt", &format!("{one}@sims=16")], &[]);
     engine.said.clear();
     engine.send("ugi");
@@ -372,7 +352,7 @@ fn a_search_tells_how_far_it_is() {
 #[test]
 fn an_endless_search_of_a_proven_position_sleeps_until_it_is_stopped() {
     let scratch = tempfile::tempdir().unwrap();
-    let network = small_run("tictactoe", 3, scratch.path());
+    let network = small_run(scratch.path(), "tictactoe", &["seed=3"]);
     let mut engine = Engine::start(&["tictactoe", &network], &[]);
     engine.position("xx1/oo1/3 x", &[]);
     engine.send("go infinite");

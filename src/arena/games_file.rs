@@ -135,6 +135,11 @@ struct Line {
 const RESULTS: [(&str, Outcome); 3] =
     [("1-0", Outcome::Win(Player::First)), ("1/2-1/2", Outcome::Draw), ("0-1", Outcome::Win(Player::Second))];
 
+/// A result as it is written.
+pub(super) fn result_text(outcome: Outcome) -> &'static str {
+    RESULTS.iter().find(|(_, known)| *known == outcome).expect("all results are there").0
+}
+
 impl Line {
     fn new<G: Game>(game: &G, header: &Header, finished: &Finished) -> Self {
         let record = &finished.record;
@@ -152,7 +157,7 @@ impl Line {
             opening: texts(&record.plies[..opening]),
             moves: texts(&record.plies[opening..]),
             evaluations: finished.opinions[opening..].iter().map(value).collect(),
-            result: RESULTS.iter().find(|(_, outcome)| *outcome == record.end.outcome).map_or("", |r| r.0).to_owned(),
+            result: result_text(record.end.outcome).to_owned(),
             reason: record.end.reason,
             fault: finished.fault.clone(),
             seconds: finished.clocks.map(|clock| (clock.thinking.as_secs_f64() * 1e6).round() / 1e6),

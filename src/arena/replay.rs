@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::games_file::{self, GamesFileError};
+use super::games_file::{self, GamesFileError, result_text};
 use crate::data::{self, Finish, GameRecord, PlyKind, RecordFileError};
-use crate::game::{Game, Outcome, Player, WdlAbs};
+use crate::game::{Game, WdlAbs};
 
 /// A game to be shown.
 #[derive(Clone, Debug)]
@@ -112,11 +112,7 @@ pub fn read_games<G: Game>(game: &G, path: &Path) -> Result<Vec<Shown>, ShownErr
 impl Shown {
     fn result(&self) -> String {
         let end = self.record.end;
-        let result = match end.outcome {
-            Outcome::Win(Player::First) => "1-0",
-            Outcome::Draw => "1/2-1/2",
-            Outcome::Win(Player::Second) => "0-1",
-        };
+        let result = result_text(end.outcome);
         let why = match end.reason {
             Finish::Rules => "",
             Finish::Repetition => ", by repetition",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Failure, Outcome, print, usage_of};
+use super::{Failure, Outcome, game_of, print, usage_of};
 use crate::game::{Game, full_name};
 use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
@@ -63,11 +63,7 @@ impl Accuracy {
             None => self.player.clone(),
         };
         let spec = PlayerSpec::parse(&text).map_err(|error| Failure::Usage(error.to_string()))?;
-        let name = match &self.game {
-            Some(name) => Some(name.clone()),
-            None => spec.checkpoint().map_err(usage_of)?.map(|checkpoint| checkpoint.info.game),
-        };
-        let name = name.ok_or_else(|| usage("name the game with --game: the player does not imply it"))?;
+        let name = game_of(&spec, self.game.as_ref())?;
         games::dispatch(&name, Task { accuracy: self, spec, stop }).map_err(|e| Failure::Usage(e.to_string()))?
     }
 }

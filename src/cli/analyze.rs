@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::color::Color;
-use super::{Failure, Outcome, print, usage_of};
+use super::{Failure, Outcome, game_of, print, usage_of};
 use crate::analyze::{Analysis, Bounds, Live, Look, NoSearch, Searcher, analyze, analyze_all, progress, table};
 use crate::game::{Game, Place};
 use crate::games::{self, GameVisitor};
@@ -74,12 +74,7 @@ impl Analyze {
             // Before another program is started in vain.
             return Err(Failure::Usage(NoSearch(self.player).to_string()));
         }
-        let name = match &self.game {
-            Some(name) => Some(name.clone()),
-            None => spec.checkpoint().map_err(usage_of)?.map(|checkpoint| checkpoint.info.game),
-        };
-        let unnamed = || Failure::Usage("name the game with --game: the player does not imply it".to_owned());
-        let name = name.ok_or_else(unnamed)?;
+        let name = game_of(&spec, self.game.as_ref())?;
         games::dispatch(&name, Desk { order: self, spec }).map_err(|error| Failure::Usage(error.to_string()))?
     }
 

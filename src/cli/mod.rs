@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::run::player::PlayerError;
+use crate::run::player::{PlayerError, PlayerSpec};
 use crate::run::stop::{INTERRUPTED, outlive_file_limits};
 use crate::util::text::cut;
 
@@ -52,6 +52,16 @@ impl Failure {
 /// What a name on the command line stands for cannot be had: a wrong command line, unless the system is at fault.
 fn usage_of(error: PlayerError) -> Failure {
     Failure::of(&error, error.is_usage())
+}
+
+/// The game of a verb with one player: the one that was `given`, else that of the player's network.
+fn game_of(spec: &PlayerSpec, given: Option<&String>) -> Result<String, Failure> {
+    if let Some(name) = given {
+        return Ok(name.clone());
+    }
+    let checkpoint = spec.checkpoint().map_err(usage_of)?;
+    let unnamed = || Failure::Usage("name the game with --game: the player does not imply it".to_owned());
+    checkpoint.map(|checkpoint| checkpoint.info.game).ok_or_else(unnamed)
 }
 
 /// What a verb comes to.

@@ -9,7 +9,7 @@ use signal_hook::consts::signal::SIGINT;
 use signal_hook::flag;
 
 use super::color::Color;
-use super::{Failure, Outcome, usage_of};
+use super::{Failure, Outcome, game_of, usage_of};
 use crate::game::{Game, Player};
 use crate::games::{self, GameVisitor};
 use crate::human::{self, Editor, Left, Lines, Plain, Saved, Seat, Terminal};
@@ -56,12 +56,7 @@ enum Side {
 impl Play {
     pub(super) fn run(self) -> Outcome {
         let spec = PlayerSpec::parse(&self.player).map_err(|error| Failure::Usage(error.to_string()))?;
-        let name = match &self.game {
-            Some(name) => Some(name.clone()),
-            None => spec.checkpoint().map_err(usage_of)?.map(|checkpoint| checkpoint.info.game),
-        };
-        let unnamed = || Failure::Usage("name the game with --game: the player does not imply it".to_owned());
-        let name = name.ok_or_else(unnamed)?;
+        let name = game_of(&spec, self.game.as_ref())?;
         games::dispatch(&name, At { play: self, spec }).map_err(|error| Failure::Usage(error.to_string()))?
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::running::{Desks, Running, Step};
-use super::seat::{Mover, Player, Seat};
+use super::seat::{Mover, Player};
 use crate::data::GameRecord;
 use crate::eval::{EvalError, EvalWork, Evaluations, Evaluator, Leaves};
 use crate::game::{Game, WdlAbs};
@@ -225,10 +225,7 @@ impl<'a, G: Game> Worker<'a, G> {
             round: Round::default(),
         };
         for player in players {
-            let evaluator = match &player.seat {
-                Seat::Search(seat) if seat.time.is_none() => Some(seat.evaluators.worker()?),
-                _ => None,
-            };
+            let evaluator = player.seat.batched().map(|seat| seat.evaluators.worker()).transpose()?;
             worker.evaluators.push(evaluator);
             worker.movers.push(player.seat.mover());
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::pool::{Clock, Finished, PoolStats, Table};
-use super::seat::{Choice, Mover, Player, SearchSeat, Seat, Turn};
+use super::seat::{Choice, Mover, Player, SearchSeat, Turn};
 use crate::data::{Finish, GameRecord, PlyKind, PlyRecord, RecordEnd};
 use crate::eval::Leaves;
 use crate::game::{Action, Game, Outcome, Player as Side, WdlAbs, WdlPov, full_name};
@@ -60,9 +60,9 @@ impl<G: Game> Running<G> {
             game.play(&mut state, action);
             plies.push(unsearched(action, PlyKind::Opening));
         }
-        let tree = |seat: usize| match &players[table.seats[seat]].seat {
-            Seat::Search(search) if search.time.is_none() => Some(Tree::new(search.search.clone(), state.clone())),
-            _ => None,
+        let tree = |seat: usize| {
+            let search = players[table.seats[seat]].seat.batched()?;
+            Some(Tree::new(search.search.clone(), state.clone()))
         };
         let trees = [tree(0), if table.seats[0] == table.seats[1] { None } else { tree(1) }];
         Self {
@@ -115,8 +115,8 @@ impl<G: Game> Running<G> {
                     continue;
                 }
             }
-            match &at.players[player].seat {
-                Seat::Search(seat) if seat.time.is_none() => {
+            match at.players[player].seat.batched() {
+                Some(seat) => {
                     let tree = if self.is_self_play() { 0 } else { side.index() };
                     if let Some(ticket) = self.search(at, seat, player, tree) {
                         spent(side, false);
@@ -129,7 +129,7 @@ impl<G: Game> Running<G> {
                     let chosen = summary.choose(temperature, &mut self.random);
                     self.play(at, searched(&summary, chosen, kind));
                 }
-                _ => {
+                None => {
                     let answer = self.ask_mover(at, player);
                     // What a search that was cut short has found must not come into a game.
                     if (at.stop)() {

@@ -188,10 +188,18 @@ impl<G: Game> Mover<G> for SolverMover<G> {
 }
 
 impl<G: Game> Seat<G> {
-    /// The mover of a player that answers one position at a time; `None` for one that searches in batches.
+    /// The search of a player whose evaluations are batched over many games; `None` for one that answers one position at a time.
+    pub fn batched(&self) -> Option<&SearchSeat<G>> {
+        match self {
+            Seat::Search(seat) if seat.time.is_none() => Some(seat),
+            _ => None,
+        }
+    }
+
+    /// The mover of a player that answers one position at a time; `None` for one that is [`batched`](Self::batched).
     pub fn mover(&self) -> Option<Box<dyn Mover<G>>> {
         match self {
-            Seat::Search(SearchSeat { time: None, .. }) => None,
+            _ if self.batched().is_some() => None,
             Seat::Search(seat) => Some(Box::new(TimedMover::new(seat.clone()))),
             Seat::Mcts { simulations, time, c } => Some(Box::new(MctsMover::new(*simulations, *time, *c))),
             Seat::Mover(new) => Some(new()),

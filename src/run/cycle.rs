@@ -242,8 +242,8 @@ impl<'a, G: Game> Cycle<'a, G> {
     fn save_end(&mut self) -> Result<(), RunError> {
         self.save()?;
         self.state.save_end(self.dir)?;
-        self.forget_old_states()?;
-        self.tidy()
+        let ends = self.forget_old_states()?;
+        self.tidy(&ends)
     }
 
     /// The weights that every training of this run begins with.

@@ -181,13 +181,14 @@ pub fn train(config: &Path, run: &Path, sets: &[&str]) -> Command {
     command
 }
 
-/// A run of `game` with a tiny network that has learned next to nothing, in `scratch`.
+/// A run of `game` with a tiny network that has learned next to nothing, in `scratch`, which need not be there; one generation
+/// unless `sets` say otherwise.
 #[track_caller]
-pub fn small_run(scratch: &Path, game: &str, iterations: u32) -> String {
+pub fn small_run(scratch: &Path, game: &str, sets: &[&str]) -> String {
+    std::fs::create_dir_all(scratch).unwrap();
     let config = scratch.join(format!("{game}.json"));
     std::fs::write(&config, format!("{{\"game\": \"{game}\"}}")).unwrap();
     let folder = scratch.join(game);
-    let iterations = format!("stop.iterations={iterations}");
     let small = [
         "network.blocks=1",
         "network.channels=8",
@@ -196,8 +197,9 @@ pub fn small_run(scratch: &Path, game: &str, iterations: u32) -> String {
         "replay.reuse=0.01",
         "training.batch_size=8",
         "gate={\"mode\": \"off\", \"anchor_games\": 0}",
-        &iterations,
     ];
-    Process::start(&mut train(&config, &folder, &small)).finish().expect(0);
+    let is_longer = sets.iter().any(|set| set.starts_with("stop."));
+    let once: &[&str] = if is_longer { &[] } else { &["stop.iterations=1"] };
+    Process::start(&mut train(&config, &folder, &[&small, once, sets].concat())).finish().expect(0);
     folder.display().to_string()
 }

@@ -3,7 +3,7 @@
 use super::AccuracyError;
 use crate::eval::Evaluator;
 use crate::game::Game;
-use crate::play::{Choice, Mover, Player, SearchSeat, Seat, Turn};
+use crate::play::{Choice, Mover, Player, SearchSeat, Turn};
 use crate::search::{Budget, Solo, Tree};
 use crate::util::rng::{Purpose, Stream};
 
@@ -18,12 +18,10 @@ pub(super) enum Examinee<'a, G: Game> {
 impl<'a, G: Game> Examinee<'a, G> {
     /// `player`, ready to answer.
     pub fn new(player: &'a Player<G>) -> Result<Self, AccuracyError> {
-        Ok(match (player.seat.mover(), &player.seat) {
-            (Some(mover), _) => Self::Mover(mover),
-            (None, Seat::Search(seat)) => {
-                Self::Search { seat, evaluator: seat.evaluators.worker()?, solo: Solo::default() }
-            }
-            (None, _) => unreachable!("who has no mover searches in batches"),
+        Ok(match (player.seat.batched(), player.seat.mover()) {
+            (_, Some(mover)) => Self::Mover(mover),
+            (Some(seat), None) => Self::Search { seat, evaluator: seat.evaluators.worker()?, solo: Solo::default() },
+            (None, None) => unreachable!("a player either searches in batches or has a mover"),
         })
     }
 

@@ -313,7 +313,8 @@ impl<G: Game> Cycle<'_, G> {
     }
 
     /// Removes states that nothing goes back to any more: all but the newest and those at the ends of the last generations.
-    pub(super) fn forget_old_states(&self) -> Result<(), RunError> {
+    /// Returns those ends.
+    pub(super) fn forget_old_states(&self) -> Result<Vec<RunState>, RunError> {
         let ends = self.dir.ends()?;
         let (old, _) = ends.split_at(ends.len().saturating_sub(ENDS));
         for &generation in old {
@@ -323,12 +324,11 @@ impl<G: Game> Cycle<'_, G> {
         let ends = RunState::load_ends(self.dir)?;
         let trainers = ends.iter().chain([&self.state]).filter_map(|state| state.trainer.as_ref());
         self.dir.keep_steps(&trainers.map(|trainer| trainer.name.as_str()).collect::<Vec<_>>());
-        Ok(())
+        Ok(ends)
     }
 
-    /// Removes checkpoints and games that the config does not keep. What the run may go back to needs them, too.
-    pub(super) fn tidy(&self) -> Result<(), RunError> {
-        let ends = RunState::load_ends(self.dir)?;
+    /// Removes checkpoints and games that the config does not keep. The `ends` that the run may go back to need them, too.
+    pub(super) fn tidy(&self, ends: &[RunState]) -> Result<(), RunError> {
         let states = || ends.iter().chain([&self.state]);
         let newest = self.dir.checkpoints()?.last().copied();
         let needed = states().map(|state| state.best).chain(newest).collect();
