@@ -272,6 +272,19 @@ fn a_ladder_rates_the_checkpoints_of_a_run() {
     std::fs::write(&games, file("games.jsonl").replace("\"result\":\"1-0\"", "\"result\":\"0-1\"")).unwrap();
     assert_eq!(climb(&["--json"]).expect(0).json(), ladder);
     assert_eq!(std::fs::read_dir(&charts).unwrap().count(), 1);
+    // An anchor that is a network, and whose file changes, is another player.
+    let anchor = scratch.path().join("anchor.safetensors");
+    let with_anchor = || {
+        let anchors = format!("random,{}", anchor.display());
+        let text = ["ladder", &run_folder, "--checkpoints", "2", "--games", "4", "--sims", "5", "--anchors", &anchors];
+        run(text).expect(0).err
+    };
+    let checkpoint =
+        |generation: u32| Path::new(&run_folder).join(format!("checkpoints/gen-{generation:06}.safetensors"));
+    std::fs::copy(checkpoint(0), &anchor).unwrap();
+    assert!(!with_anchor().contains("goes on after") && with_anchor().contains("goes on after"));
+    std::fs::copy(checkpoint(4), &anchor).unwrap();
+    assert!(!with_anchor().contains("goes on after"));
     // The run itself goes on undisturbed.
     let config = Path::new(&run_folder).join("config.json");
     Process::start(&mut common::train(&config, Path::new(&run_folder), &["stop.iterations=5"])).finish().expect(0);
@@ -303,4 +316,54 @@ fn a_match_is_interrupted_in_the_middle_of_long_moves() {
         assert!(asked.elapsed() < std::time::Duration::from_secs(10), "{:?}", asked.elapsed());
         assert_eq!((&done.json()["interrupted"], &done.json()["faults"]), (&true.into(), &serde_json::json!({})));
     }
+}
+
+#[test]
+fn a_second_signal_leaves_no_engine_behind() {
+    // It hears neither `quit` nor the end of its input; told apart from other processes by the last word.
+    let mark = format!("stubborn-{}", std::process::id());
+    let script = "while read line; do case $line in ugi) echo ugiok;; isready) echo readyok;; go*) while true; do sleep 1; done;; esac; done";
+    let engine = format!("engine:sh -c '{script}' {mark}");
+    let running = || {
+        let entries = std::fs::read_dir("/proc").unwrap();
+        let lines = entries.filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok());
+        lines
+            .filter(|line| {
+                String::from_utf8_lossy(line).starts_with("sh\0") && String::from_utf8_lossy(line).contains(&mark)
+            })
+            .count()
+    };
+    let arguments = ["pit", &engine, "random", "--game", "tictactoe", "--games", "2", "--opening-plies", "0"];
+    let process = Process::start(&mut common::sparring(arguments));
+    let began = std::time::Instant::now();
+    while running() == 0 {
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "the engine has started");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    process.signal("INT");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    process.signal("TERM");
+    process.finish().expect(130);
+    let gone = std::time::Instant::now();
+    while running() > 0 {
+        assert!(gone.elapsed() < std::time::Duration::from_secs(5), "the engine is gone");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn games_with_other_limits_are_of_another_match() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("games.jsonl");
+    let network = common::small_run(folder.path(), "tictactoe", &[]);
+    let play = |limit: &str| {
+        let limit = limit.split(' ');
+        let arguments = ["pit", &network, "random", "--games", "4", "--games-out", path.to_str().unwrap()];
+        run(arguments.into_iter().chain(limit))
+    };
+    play("--sims 2").expect(0);
+    play("--sims 3").complains(2, &["another match", "--sims or --movetime"]);
+    play("--movetime 2").complains(2, &["another match", "--sims or --movetime"]);
+    assert!(play("--sims 2").expect(0).err.contains("goes on after 4 of 4"));
 }

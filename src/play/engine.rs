@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::seat::{Choice, Mover, Turn};
@@ -10,7 +11,9 @@ use crate::game::{Game, WdlPov};
 use crate::util::rng::Stream;
 
 /// Longer lines are no protocol.
-const LONGEST_LINE: u64 = 1 << 20;
+const LONGEST_LINE: u64 = 1 << 16;
+/// Lines of an engine that wait to be read. One that says more has to wait itself.
+const MOST_LINES: usize = 64;
 /// How long an engine may take to say that it is ready.
 const START: Duration = Duration::from_secs(30);
 /// What it may take beyond the time that it was given for a move.
@@ -93,6 +96,9 @@ impl<G: Game> Mover<G> for EngineMover {
             turn.moves.iter().for_each(|&action| position += &format!(" {}", game.action_text(action)));
         }
         process.say(&position)?;
+        // What it still has to say of an earlier search comes before this answer, and is passed over.
+        process.say("isready")?;
+        process.answer(START, "readyok", turn.stop)?;
         process.say(&self.engine.pace.command())?;
         let answer = process.answer(self.engine.pace.longest(), "bestmove", turn.stop)?;
         let action =
@@ -104,10 +110,22 @@ impl<G: Game> Mover<G> for EngineMover {
     }
 }
 
+/// The engines that run, for [`kill_engines`].
+static RUNNING: Mutex<Vec<Arc<Mutex<Child>>>> = Mutex::new(Vec::new());
+
+/// Kills every engine at once: for a program that is about to end without tidying up.
+pub fn kill_engines() {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    for child in running.iter() {
+        // Nothing better can be done when this fails.
+        let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
+    }
+}
+
 /// A running engine.
 #[derive(Debug)]
 struct Process {
-    child: Child,
+    child: Arc<Mutex<Child>>,
     input: Option<ChildStdin>,
     /// Its lines, read by a thread that ends with them.
     lines: Receiver<Result<String, String>>,
@@ -134,7 +152,7 @@ impl Process {
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| format!("{program:?} cannot be started: {error}"))?;
         let (output, input) = (child.stdout.take(), child.stdin.take());
-        let (told, lines) = channel();
+        let (told, lines) = sync_channel(MOST_LINES);
         let mut output = BufReader::new(output.expect("it was asked for"));
         std::thread::spawn(move || {
             let mut line = Vec::new();
@@ -149,6 +167,8 @@ impl Process {
                 let _ = told.send(Err(format!("its line is longer than {} kB", LONGEST_LINE >> 10)));
             }
         });
+        let child = Arc::new(Mutex::new(child));
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(child.clone());
         let mut process = Self { child, input, lines, opinion: None };
         process.say("ugi")?;
         process.answer(START, "ugiok", &|| false)?;
@@ -167,11 +187,16 @@ impl Process {
         })
     }
 
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// How the process has ended, if it does within a second.
     fn ended_soon(&mut self) -> Option<ExitStatus> {
         let until = Instant::now() + END;
         while Instant::now() < until {
-            match self.child.try_wait() {
+            let status = self.child().try_wait();
+            match status {
                 Ok(None) => std::thread::sleep(Duration::from_millis(5)),
                 ended => return ended.ok().flatten(),
             }
@@ -215,9 +240,12 @@ impl Drop for Process {
         }
         if self.ended_soon().is_none() {
             // It does not listen. Nothing better can be done when even this fails.
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            let mut child = self.child();
+            let _ = child.kill();
+            let _ = child.wait();
         }
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|child| !Arc::ptr_eq(child, &self.child));
     }
 }
 
@@ -278,10 +306,25 @@ mod tests {
     }
 
     #[test]
+    fn answers_to_earlier_searches_are_passed_over_and_floods_wait() {
+        // It answers each search twice, and says much in between.
+        let late = "echo bestmove b2; for i in $(seq 1 20000); do echo info string $i; done; echo bestmove a1";
+        let late = engine(&greeting(late));
+        let start = TicTacToe.startpos();
+        let text = TicTacToe.state_text(&start);
+        let mut mover = late.mover();
+        let expected = TicTacToe.parse_action("b2").unwrap();
+        for _ in 0..3 {
+            let turn = Turn { start: &text, moves: &[], state: &start, stop: &|| false };
+            assert_eq!(mover.choose(&TicTacToe, &turn, Stream::test(1)), Ok(expected.into()));
+        }
+    }
+
+    #[test]
     fn an_engine_that_does_not_listen_is_ended() {
         let deaf = engine("trap '' TERM; echo ugiok; echo readyok; while true; do sleep 0.05; done");
         let process = Process::start(&deaf).unwrap();
-        let id = process.child.id();
+        let id = process.child().id();
         drop(process);
         assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
     }

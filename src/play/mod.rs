@@ -12,7 +12,7 @@ mod tests;
 mod timed;
 
 pub use contest::{MatchParams, Referee, gauntlet, play_match, round_robin};
-pub use engine::{Engine, EngineMover, Pace};
+pub use engine::{Engine, EngineMover, Pace, kill_engines};
 pub use opening::{Opening, Openings, random_opening};
 pub use pool::{Clock, Finished, PoolError, PoolParams, PoolStats, Table, Tables, play_pool};
 pub use seat::{Choice, EvaluatorSource, FastMoves, Mover, Player, SearchSeat, Seat, Temperature, Turn};

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::{Handle, Signals as SignalStream};
 
+use crate::play::kill_engines;
+
 /// When the run is done: as soon as any of these is reached. With none it goes on until it is interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -143,7 +145,10 @@ impl Signals {
                         first = Some(Instant::now());
                         flag.set_to(signal);
                     }
-                    Some(at) if signal != SIGHUP && at.elapsed() >= ECHO => signal_hook::low_level::exit(INTERRUPTED),
+                    Some(at) if signal != SIGHUP && at.elapsed() >= ECHO => {
+                        kill_engines();
+                        signal_hook::low_level::exit(INTERRUPTED)
+                    }
                     Some(_) => {}
                 }
             }
