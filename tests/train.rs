@@ -583,6 +583,61 @@ fn damage_of_what_a_run_goes_on_from_costs_only_time() {
 }
 
 #[test]
+fn games_that_are_lost_while_they_are_learned_from_are_played_again() {
+    let place = Place::new();
+    let mut process = place.train(&[]);
+    process.wait_for("generation 2: training,");
+    process.signal("INT");
+    process.finish().expect(130);
+    let name = "games/gen-000002.games";
+    let whole = fs::read(place.run().join(name)).unwrap();
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 4;
+    for damaged in [None, Some(flipped), Some(whole[..whole.len() / 3].to_vec())] {
+        let copy = Place::new();
+        assert!(Command::new("cp").arg("-r").arg(place.run()).arg(copy.run()).status().unwrap().success());
+        match damaged {
+            None => fs::remove_file(copy.run().join(name)).unwrap(),
+            Some(bytes) => fs::write(copy.run().join(name), bytes).unwrap(),
+        }
+        let told = copy.train(&[]).finish().expect(0).err;
+        assert!(told.contains("gen-000002.games") && told.contains("goes back to the end of generation 1"), "{told}");
+        assert_same_results(&copy.run());
+        assert_same_records(&copy.run());
+    }
+}
+
+#[test]
+fn what_another_run_goes_on_from_is_refused() {
+    let rest = ["stop.iterations=2", "selfplay.games=20"];
+    let other = Place::new();
+    other.train(&["stop.iterations=1", "selfplay.games=20", "seed=6"]).finish().expect(0);
+    for parts in [&["state"][..], &["state", "checkpoints"], &["state", "checkpoints", "best", "latest"]] {
+        let place = Place::after_one_generation();
+        for part in parts {
+            let own = place.run().join(part);
+            if own.is_dir() {
+                fs::remove_dir_all(&own).unwrap()
+            } else {
+                fs::remove_file(&own).unwrap()
+            }
+            assert!(Command::new("cp").arg("-r").arg(other.run().join(part)).arg(&own).status().unwrap().success());
+        }
+        let before = tree(&place.run());
+        place.train(&rest).finish().complains(1, &["of another run", "restore"]);
+        assert_eq!(tree(&place.run()), before);
+    }
+    // Its newest state alone is passed over.
+    let place = Place::after_one_generation();
+    fs::copy(other.run().join("state/run.state"), place.run().join("state/run.state")).unwrap();
+    let told = place.train(&rest).finish().expect(0).err;
+    assert!(told.contains("that of another run") && told.contains("goes back"), "{told}");
+    let whole = Place::after_one_generation();
+    whole.train(&rest).finish().expect(0);
+    assert_eq!(results(&place.run()), results(&whole.run()));
+}
+
+#[test]
 fn what_is_not_kept_changes_nothing_else() {
     let place = Place::new();
     let keep = "keep={\"checkpoints\": 1, \"games\": \"window\"}";

@@ -10,7 +10,7 @@ use super::gate::{GateMode, GateParams};
 use super::generate::SelfPlayParams;
 use super::keep::KeepParams;
 use super::stop::StopParams;
-use super::strict::{ConfigErrors, Findings, Reader};
+use super::strict::{ConfigErrors, Findings, Reader, resolved_value};
 use crate::data::{ReplayParams, SampleParams};
 use crate::game::Game;
 use crate::games::{self, GameVisitor};
@@ -73,6 +73,16 @@ pub struct RunConfig {
 pub const IDENTITY: &[&str] = &["game", "seed", "network", "training_threads", "training.optimizer"];
 
 impl RunConfig {
+    /// A digest of the keys that make a run what it is ([`IDENTITY`]): files of runs with another one do not belong together.
+    pub fn identity(&self) -> String {
+        let all = resolved_value(self);
+        let values: Vec<&Json> = IDENTITY
+            .iter()
+            .map(|path| path.split('.').fold(&all, |value, key| value.get(key).unwrap_or(&Json::Null)))
+            .collect();
+        format!("crc32:{:08x}", crc32fast::hash(json!(values).to_string().as_bytes()))
+    }
+
     /// Reads and checks the config file `path` with the overrides `sets` (`search.draw_score=0.1`).
     ///
     /// # Errors

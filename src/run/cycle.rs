@@ -58,6 +58,12 @@ pub enum RunError {
     Mismatch { file: PathBuf, error: GameMismatch },
     #[error("{} is not the file that the run made, it has another digest: restore it from a copy", .file.display())]
     Exchanged { file: PathBuf },
+    #[error(
+        "{folder}: what the run would go on from is of another run (another game, seed, network or optimizer): restore its own files from a copy"
+    )]
+    OtherRun { folder: String },
+    #[error("{} of the generation in progress cannot be used: {problem}; restore it from a copy", .file.display())]
+    Games { file: PathBuf, problem: String },
     #[error("{} holds the network of generation {found}: restore the right one from a copy", .file.display())]
     OtherGeneration { file: PathBuf, found: u32 },
     #[error(
@@ -230,6 +236,7 @@ impl<'a, G: Game> Cycle<'a, G> {
 
     /// Publishes the state after everything that it names.
     fn save(&mut self) -> Result<(), RunError> {
+        self.state.run = self.config.identity();
         self.state.hours = self.hours();
         self.state.mark += 1;
         let mark = Mark { number: self.state.mark, generation: self.state.generation, step: self.state.step };

@@ -39,6 +39,9 @@ pub struct TrainerFile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunState {
+    /// What run it is of: [`RunConfig::identity`](super::config::RunConfig::identity). Empty in format 2, which did not say.
+    #[serde(default)]
+    pub run: String,
     /// Number of the mark that observers were given before this state was published.
     pub mark: u64,
     /// The generation in progress, from 1.
@@ -69,7 +72,9 @@ pub struct RunState {
 }
 
 const KIND: [u8; 4] = *b"SPRS";
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
+/// The format before, which is read as well.
+const FORMER_FORMAT: u32 = 2;
 /// The file that holds the newest state.
 pub const NAME: &str = "run.state";
 
@@ -77,6 +82,7 @@ impl RunState {
     /// A run that has not begun.
     pub fn new() -> Self {
         Self {
+            run: String::new(),
             mark: 0,
             generation: 1,
             stage: Stage::Generate,
@@ -106,7 +112,10 @@ impl RunState {
         if !path.try_exists().map_err(|e| PublishError::reading(path, e))? {
             return Ok(None);
         }
-        let payload = read_checked(path, KIND, FORMAT)?;
+        let payload = match read_checked(path, KIND, FORMAT) {
+            Err(PublishError::Format { found: FORMER_FORMAT, .. }) => read_checked(path, KIND, FORMER_FORMAT)?,
+            read => read?,
+        };
         let damaged = |e: serde_json::Error| PublishError::Damaged { file: path.to_owned(), what: e.to_string() };
         Ok(Some(serde_json::from_slice(&payload).map_err(damaged)?))
     }

@@ -80,6 +80,9 @@ impl RunError {
     /// The file at fault and what is wrong with it, where an older state may be better.
     fn damage(&self) -> Option<(Option<&Path>, String)> {
         match self {
+            Self::OtherRun { .. } => Some((None, "the state of the run is that of another run".to_owned())),
+            // The file is set aside when its games are played again.
+            Self::Games { problem, .. } => Some((None, problem.clone())),
             Self::Lost { file } => Some((None, format!("{} is missing", file.display()))),
             Self::Exchanged { file } => {
                 Some((Some(file), format!("{} is not the file that the run made", file.display())))
@@ -128,6 +131,22 @@ impl<G: Game> Cycle<'_, G> {
     fn check(&self) -> Result<Option<String>, RunError> {
         if self.state.mark == 0 {
             return Ok(None);
+        }
+        if !self.state.run.is_empty() && self.state.run != self.config.identity() {
+            return Err(RunError::OtherRun { folder: self.dir.root().display().to_string() });
+        }
+        // They can be played again, if the run goes back to before that.
+        if self.state.stage != Stage::Generate {
+            let file = self.dir.games(self.state.generation);
+            let problem = match self.read_games(self.state.generation) {
+                Ok(ReadRecords { warning, .. }) => warning.map(|damage| damage.to_string()),
+                Err(error) if error.is_damage() => Some(error.to_string()),
+                Err(RecordFileError::System(error @ PublishError::Missing { .. })) => Some(error.to_string()),
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(problem) = problem {
+                return Err(RunError::Games { file, problem });
+            }
         }
         let is = |file: &Path, digest: &str| match file_digest(file) {
             Ok(found) if found == digest => Ok(true),
