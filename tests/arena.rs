@@ -2,8 +2,10 @@
 
 mod common;
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use common::{PROGRAM, Process, run};
 use serde_json::Value as Json;
@@ -115,7 +117,7 @@ fn a_match_that_was_interrupted_goes_on_from_its_games() {
     // Killed at any time, with a line that breaks off at the end.
     let process = Process::start(Command::new(PROGRAM).args(arguments(&other)));
     while std::fs::read_to_string(&other).map_or(0, |text| text.lines().count()) < 20 {
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(2));
     }
     process.signal("KILL");
     process.finish();
@@ -133,7 +135,7 @@ fn a_match_that_was_interrupted_goes_on_from_its_games() {
     std::fs::remove_file(&other).unwrap();
     let process = Process::start(Command::new(PROGRAM).args(arguments(&other)));
     while std::fs::read_to_string(&other).map_or(0, |text| text.lines().count()) < 20 {
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(2));
     }
     process.signal("INT");
     let report = process.finish().expect(130).json();
@@ -309,17 +311,17 @@ fn a_match_is_interrupted_in_the_middle_of_long_moves() {
         let text = "--game uttt --games 4 --opening-plies 0 --json";
         let arguments = ["pit"].into_iter().chain(players).chain(text.split(' '));
         let process = Process::start(&mut common::sparring(arguments));
-        std::thread::sleep(std::time::Duration::from_millis(1500));
-        let asked = std::time::Instant::now();
+        std::thread::sleep(Duration::from_millis(1500));
+        let asked = Instant::now();
         process.signal("INT");
         let done = process.finish().expect(130);
-        assert!(asked.elapsed() < std::time::Duration::from_secs(10), "{:?}", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
         assert_eq!((&done.json()["interrupted"], &done.json()["faults"]), (&true.into(), &serde_json::json!({})));
     }
 }
 
 #[test]
-fn a_second_signal_leaves_no_engine_behind() {
+fn signals_leave_no_engine_behind() {
     // It hears neither `quit` nor the end of its input; told apart from other processes by the last word.
     let mark = format!("stubborn-{}", std::process::id());
     let script = "while read line; do case $line in ugi) echo ugiok;; isready) echo readyok;; go*) while true; do sleep 1; done;; esac; done";
@@ -327,28 +329,36 @@ fn a_second_signal_leaves_no_engine_behind() {
     let running = || {
         let entries = std::fs::read_dir("/proc").unwrap();
         let lines = entries.filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok());
-        lines
-            .filter(|line| {
-                String::from_utf8_lossy(line).starts_with("sh\0") && String::from_utf8_lossy(line).contains(&mark)
-            })
-            .count()
+        let own = |line: &String| line.starts_with("sh\0") && line.contains(&mark);
+        lines.map(|line| String::from_utf8_lossy(&line).into_owned()).filter(own).count()
     };
-    let arguments = ["pit", &engine, "random", "--game", "tictactoe", "--games", "2", "--opening-plies", "0"];
-    let process = Process::start(&mut common::sparring(arguments));
-    let began = std::time::Instant::now();
-    while running() == 0 {
-        assert!(began.elapsed() < std::time::Duration::from_secs(60), "the engine has started");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    process.signal("INT");
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    process.signal("TERM");
-    process.finish().expect(130);
-    let gone = std::time::Instant::now();
-    while running() > 0 {
-        assert!(gone.elapsed() < std::time::Duration::from_secs(5), "the engine is gone");
-        std::thread::sleep(std::time::Duration::from_millis(10));
+    let wait = |wanted: bool| {
+        let began = Instant::now();
+        while (running() > 0) != wanted {
+            assert!(began.elapsed() < Duration::from_secs(60), "an engine runs: {}", !wanted);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let pit = ["pit", &engine, "random", "--game", "tictactoe", "--games", "2", "--opening-plies", "0"];
+    let cases: [(&[&str], &[&str]); 4] = [
+        // The first signal lets the match end its engines, the second does not wait for that.
+        (&pit, &["INT", "TERM"]),
+        (&["play", &engine, "--game", "tictactoe", "--side", "second"], &["INT"]),
+        (&["ugi", "tictactoe", &engine], &["INT"]),
+        (&["ugi", "tictactoe", &engine], &["TERM"]),
+    ];
+    for (arguments, signals) in cases {
+        let (input, mut commands) = std::io::pipe().unwrap();
+        commands.write_all(b"go\n").unwrap();
+        let process = Process::start(common::sparring(arguments).stdin(input));
+        wait(true);
+        std::thread::sleep(Duration::from_millis(500));
+        for signal in signals {
+            process.signal(signal);
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        process.finish().expect(130);
+        wait(false);
     }
 }
 

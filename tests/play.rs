@@ -78,6 +78,7 @@ fn a_saved_game_goes_on() {
     load("zener").complains(2, &["expected `position "]);
     std::fs::remove_file(&file).unwrap();
     load("zener").complains(2, &[&name.to_string()]);
+    run(words("play random --game zener --load /dev/zero")).complains(2, &["/dev/zero: it is larger than"]);
     run(words("play random --game tictactoe --load x --position y")).complains(2, &["--position"]);
     run(words("play random --game tictactoe --color blue")).complains(2, &["blue", "never"]);
 }

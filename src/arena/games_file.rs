@@ -20,6 +20,9 @@ use crate::util::publish::{PublishError, write_atomic};
 /// The format of the file. Another number is another format.
 const FORMAT: u32 = 1;
 
+/// No player thinks for so many seconds in one game.
+const LONGEST_THINKING: f64 = 1e9;
+
 /// No line is longer.
 const LONGEST_LINE: u64 = 16 << 20;
 
@@ -61,6 +64,14 @@ impl Header {
             openings,
             seed,
         }
+    }
+
+    /// Who moves first and second in the game `index`; `None` where the match can have no such game.
+    fn seats(&self, index: u64) -> Option<[usize; 2]> {
+        let number = u64::from(u32::try_from(index).ok()?) / 2 % (self.encounters.len() as u64).max(1);
+        let [a, b] = *self.encounters.get(number as usize)?;
+        let known = a != b && a.max(b) < self.players.len();
+        known.then_some(if index.is_multiple_of(2) { [a, b] } else { [b, a] })
     }
 
     /// In what it differs from `other`, in words.
@@ -165,17 +176,41 @@ impl Line {
         }
     }
 
-    /// The game again, after checking it against the rules.
-    fn finished<G: Game>(self, game: &G, header: &Header) -> Result<Finished, String> {
-        let players = header.players.len();
-        if self.seats.iter().any(|&seat| seat >= players) || self.seats[0] == self.seats[1] {
-            return Err(format!("seats {:?} are none of {players} players", self.seats));
+    /// Whether it is a game of this match, whose numbers are what they can be.
+    fn check(&self, header: &Header) -> Result<(), String> {
+        let seats = header.seats(self.index).ok_or_else(|| format!("the match has no game {}", self.index))?;
+        if self.seats != seats {
+            return Err(format!("game {} is between players {seats:?}, not {:?}", self.index, self.seats));
         }
-        let outcome = RESULTS.iter().find(|(text, _)| *text == self.result);
-        let (_, outcome) = outcome.ok_or_else(|| format!("result {:?} is none of 1-0, 1/2-1/2, 0-1", self.result))?;
+        if seats.map(|seat| &header.players[seat]) != [&self.first, &self.second] {
+            return Err(format!("{:?} and {:?} are not the players {seats:?}", self.first, self.second));
+        }
         if self.evaluations.len() != self.moves.len() {
             return Err(format!("{} evaluations of {} moves", self.evaluations.len(), self.moves.len()));
         }
+        let distribution = |e: &[f32; 3]| {
+            e.iter().all(|share| (0.0..=1.0).contains(share)) && (e.iter().sum::<f32>() - 1.0).abs() < 0.01
+        };
+        if let Some(wrong) = self.evaluations.iter().flatten().find(|e| !distribution(e)) {
+            return Err(format!("the evaluation {wrong:?} is not three chances of sum 1"));
+        }
+        if (self.reason == Finish::Adjudicated) != self.fault.is_some() {
+            return Err("an adjudicated game has a fault, and no other has one".to_owned());
+        }
+        if !self.seconds.iter().all(|seconds| (0.0..=LONGEST_THINKING).contains(seconds)) {
+            return Err(format!("seconds {:?} are not from 0 to {LONGEST_THINKING:e}", self.seconds));
+        }
+        if self.decisions.iter().any(|&moves| moves > self.moves.len() as u64) {
+            return Err(format!("{:?} decisions in {} moves", self.decisions, self.moves.len()));
+        }
+        Ok(())
+    }
+
+    /// The game again, after checking it against the match and the rules.
+    fn finished<G: Game>(self, game: &G, header: &Header) -> Result<Finished, String> {
+        self.check(header)?;
+        let outcome = RESULTS.iter().find(|(text, _)| *text == self.result);
+        let (_, outcome) = outcome.ok_or_else(|| format!("result {:?} is none of 1-0, 1/2-1/2, 0-1", self.result))?;
         let mut opinions = vec![None; self.opening.len()];
         opinions.extend(self.evaluations.iter().map(|e| e.map(|[first, draw, second]| WdlAbs { first, draw, second })));
         let kinds = self.opening.iter().map(|_| PlyKind::Opening).chain(self.moves.iter().map(|_| PlyKind::Fast));
@@ -195,8 +230,8 @@ impl Line {
             end: RecordEnd { outcome: *outcome, reason: self.reason },
         };
         record.check(game).map_err(|error| error.to_string())?;
-        let seconds = self.seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default());
-        let clock = |side: usize| Clock { thinking: seconds[side], moves: self.decisions[side] };
+        let clock =
+            |side: usize| Clock { thinking: Duration::from_secs_f64(self.seconds[side]), moves: self.decisions[side] };
         Ok(Finished {
             index: self.index,
             seats: self.seats,
@@ -403,3 +438,7 @@ impl GamesFile {
         Ok(write_atomic(&self.path, ordered.as_bytes())?)
     }
 }
+
+#[cfg(test)]
+#[path = "games_file_tests.rs"]
+mod tests;

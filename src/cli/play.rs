@@ -5,9 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::signal::SIGINT;
-use signal_hook::flag;
-
 use super::color::Color;
 use super::{Failure, Outcome, game_of, usage_of};
 use crate::game::{Game, Player};
@@ -15,8 +12,9 @@ use crate::games::{self, GameVisitor};
 use crate::human::{self, Editor, Left, Lines, Plain, Saved, Seat, Terminal};
 use crate::net::EngineChoice;
 use crate::run::player::PlayerSpec;
-use crate::run::stop::INTERRUPTED;
+use crate::run::stop::end_at_signals;
 use crate::ugi::SeatThinker;
+use crate::util::text::read_text;
 
 /// Play against a network or any other player in the terminal
 #[derive(clap::Args)]
@@ -64,7 +62,7 @@ impl Play {
     fn saved<G: Game>(&self, game: &G) -> Result<Saved<G>, Failure> {
         if let Some(file) = &self.load {
             let wrong = |problem: String| Failure::Usage(format!("--load {}: {problem}", file.display()));
-            let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+            let text = read_text(file).map_err(|error| wrong(error.to_string()))?;
             return Saved::read(game, &text).map_err(wrong);
         }
         let start = match &self.position {
@@ -97,7 +95,9 @@ impl GameVisitor for At {
             (true, false) => Box::new(Plain::prompting(stdin().lock(), color)),
             (false, _) => Box::new(Plain::piped(stdin().lock())),
         };
-        let stop = listen(lines.has_person())?;
+        let stop = Arc::new(AtomicBool::new(false));
+        // Where nobody is there to be asked, the first signal ends the game.
+        end_at_signals(lines.has_person().then(|| stop.clone()))?;
         let seat = Seat { side, opponent: self.play.player };
         let terminal = Terminal { lines: lines.as_mut(), output: stdout().lock(), color, stop: &stop };
         match human::play(&game, saved, Box::new(SeatThinker::new(player)), seat, terminal) {
@@ -107,15 +107,4 @@ impl GameVisitor for At {
             played => Ok(played.map(drop)?),
         }
     }
-}
-
-/// Listens to SIGINT. Where a person is there, it sets the flag, and while that is set a second one ends the process;
-/// otherwise the first one does.
-fn listen(has_person: bool) -> std::io::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let ends = if has_person { stop.clone() } else { Arc::new(AtomicBool::new(true)) };
-    // In this order, or the first one would find the flag set.
-    flag::register_conditional_shutdown(SIGINT, INTERRUPTED, ends)?;
-    flag::register(SIGINT, stop.clone())?;
-    Ok(stop)
 }

@@ -8,6 +8,7 @@ use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
 use crate::play::Player;
 use crate::run::player::PlayerSpec;
+use crate::run::stop::end_at_signals;
 use crate::ugi::{SeatThinker, serve};
 
 /// Speak the engine protocol UGI on standard input and output
@@ -45,6 +46,7 @@ impl GameVisitor for Serve {
     type Output = Outcome;
 
     fn visit<G: Game>(self, game: G) -> Outcome {
+        end_at_signals(None)?;
         let player = self.0.open(&game, &EngineChoice::default()).map_err(usage_of)?;
         let played = game.clone();
         let load = move |text: &str| load_network(&played, text);

@@ -1,13 +1,9 @@
 //! Positions from a file.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use crate::game::{Game, Place, parse_places};
-
-/// No file of positions is larger.
-const MAX_BYTES: u64 = 64 << 20;
+use crate::util::text::read_text;
 
 /// The positions of a file, one a line as [`parse_places`] reads them, in order.
 ///
@@ -15,12 +11,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// When the file cannot be read, holds none, or one of them is not legal or the end of a game: in words, with file,
 /// line and ply.
 pub fn read_places<G: Game>(game: &G, path: &Path) -> Result<Vec<Place<G>>, String> {
-    let failed = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
-    let mut text = String::new();
-    let read = File::open(path).map_err(failed)?.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-    if read as u64 > MAX_BYTES {
-        return Err(format!("{} cannot be read: it is larger than {} MB", path.display(), MAX_BYTES >> 20));
-    }
+    let text = read_text(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     parse_places(game, path, &text)
 }
 
@@ -38,6 +29,7 @@ mod tests {
             read_places(&TicTacToe, &path).map(|places| places.len())
         };
         assert_eq!(read("# a comment\n\na1\nb2 a1\r\n"), Ok(2));
+        assert_eq!(read("\u{feff}a1\n"), Ok(1));
         assert!(read("a1\n\nb2 b2\n").unwrap_err().contains("book.txt, line 3: ply 2: "));
         assert!(read("a1 a2 b1 b2 c1\n").unwrap_err().contains("line 1: the game is over"));
         assert!(read("# nothing\n").unwrap_err().contains("holds no position"));

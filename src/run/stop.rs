@@ -1,7 +1,7 @@
 //! When a run ends: by its config, or because a person or the system asks.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
@@ -165,6 +165,28 @@ impl Drop for Signals {
             let _ = listener.join();
         }
     }
+}
+
+/// Ends the process at SIGINT or SIGTERM, with exit code 130, and its engines with it: for what has nothing to save. With a
+/// flag, a SIGINT that finds it unset sets it and no more; who answers it takes it back.
+///
+/// # Errors
+/// When the system refuses the handlers or the thread.
+pub fn end_at_signals(asked: Option<Arc<AtomicBool>>) -> std::io::Result<()> {
+    let mut stream = SignalStream::new([SIGINT, SIGTERM])?;
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for signal in stream.forever() {
+            if signal == SIGINT
+                && let Some(asked) = &asked
+                && !asked.swap(true, Ordering::Relaxed)
+            {
+                continue;
+            }
+            kill_engines();
+            signal_hook::low_level::exit(INTERRUPTED);
+        }
+    })?;
+    Ok(())
 }
 
 /// Lets a write beyond the size limit of files (`ulimit -f`) fail like any other, which is told, where the signal that comes

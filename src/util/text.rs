@@ -1,7 +1,28 @@
-//! Texts of others made fit to be shown.
+//! Texts of others: read with a limit, made fit to be shown.
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read as _, Result};
+use std::path::Path;
+
+/// No text that a person hands in (positions, a saved game) has more bytes.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// The longest line that is shown.
 const LONGEST: usize = 1000;
+
+/// The text of a file that a person names, which may be anything: a device without end too.
+///
+/// # Errors
+/// When it cannot be read, is no text, or is larger than 64 MB.
+pub fn read_text(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    let read = File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if read as u64 > MAX_BYTES {
+        return Err(Error::new(ErrorKind::FileTooLarge, format!("it is larger than {} MB", MAX_BYTES >> 20)));
+    }
+    // Some editors begin a file with a mark of its byte order.
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
 
 /// What an exception of a C++ library says, in one line: without where in its sources it was raised, without the stack.
 pub fn one_line(exception: &str) -> String {
