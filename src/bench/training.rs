@@ -7,7 +7,7 @@ use super::{Bench, BenchError, Figure, Rows, thread_counts};
 use crate::data::{Batch, SampleKey, Sampler};
 use crate::game::Game;
 use crate::net::torch_device;
-use crate::run::learn::learn;
+use crate::run::learn::Lesson;
 use crate::train::{BatchView, EagerTrainer, Trainer};
 use crate::util::rate::Meter;
 
@@ -26,7 +26,15 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
             let (meter, go_on) = &mut *meter.borrow_mut();
             *go_on = meter.tick(batch as u64);
         };
-        learn(&mut trainer, &sampler, &window, &bench.game, config.seed, 0, batch, 0..u64::MAX, &stop, &mut report)?;
+        let lesson = Lesson {
+            game: &bench.game,
+            sampler: &sampler,
+            window: &window,
+            seed: config.seed,
+            generation: 0,
+            batch_size: batch,
+        };
+        lesson.teach(&mut trainer, 0..u64::MAX, &stop, &mut report, &mut |_| false)?;
         let figure = Figure::of(meter.into_inner().0.rates()).ok_or_else(ended)?;
         rows.add(&format!("batch {batch}, {on}"), "samples/s", figure);
     }

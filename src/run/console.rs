@@ -178,6 +178,16 @@ impl Observer for Console {
             )),
             Event::Notice(text) => self.line(text),
             Event::Warning(text) => self.line(&format!("warning: {text}")),
+            Event::BatchRejected { term, count, file, .. } => {
+                let kept = file.as_ref().map_or_else(String::new, |file| format!(" and kept as {file}"));
+                self.line(&format!(
+                    "warning: the {term} is not finite; this batch is left out ({count} in this generation){kept}"
+                ));
+            }
+            Event::RolledBack { generation, reason, rate_factor, .. } => self.line(&format!(
+                "warning: {reason}; the training of generation {generation} begins again, with {rate_factor} of the \
+                 learning rate"
+            )),
             Event::RunStopped { reason, complete } => {
                 for phase in Phase::ALL {
                     self.remove(phase);

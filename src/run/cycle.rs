@@ -4,6 +4,7 @@
 //! the last published state is done again, identically.
 
 mod gate;
+mod learn;
 mod resume;
 
 pub use resume::States;
@@ -16,24 +17,23 @@ use std::time::Instant;
 use super::config::RunConfig;
 use super::dir::{DirError, RunDir};
 use super::engine::NetSource;
-use super::event::{Event, Histogram, Phase, Replay};
+use super::event::{Event, Phase, Replay};
 use super::generate::Generate;
 use super::journal::{Journal, failed};
-use super::learn::{LearnError, learn};
+use super::learn::LearnError;
 use super::observer::{Mark, ObserveError, Observers};
 use super::pointer::{Pointer, Which, file_digest};
 use super::rating::{Rated, elo};
 use super::report::{self_play, speed_note};
 use super::sample;
-use super::state::{RunState, Stage, TrainerFile};
+use super::state::{RunState, Stage};
 use super::stop::{Done, StopFlag};
 use super::tune::tune;
-use crate::data::{RecordFileError, ReplayError, ReplayWindow, Sampler};
+use crate::data::{RecordFileError, ReplayError, ReplayWindow};
 use crate::eval::SymmetryMode;
 use crate::game::{Game, full_name};
 use crate::net::{
     Checkpoint, CheckpointError, CheckpointInfo, GameMismatch, InferenceFactory, NetSpec, OpenError, Resolved, Weights,
-    torch_device,
 };
 use crate::play::{PoolError, PoolParams, PoolStats};
 use crate::train::{TrainError, Trainer};
@@ -86,6 +86,11 @@ pub enum RunError {
     Learn(#[from] LearnError),
     #[error(transparent)]
     Train(#[from] TrainError),
+    #[error(
+        "training of generation {generation}: {reason}; {remedy}. Batches that were left out are in {folder}. The run can be \
+         resumed with a lower training.learning_rate"
+    )]
+    NotFinite { generation: u32, reason: String, remedy: &'static str, folder: String },
 }
 
 /// How a run ended.
@@ -386,83 +391,6 @@ impl<'a, G: Game> Cycle<'a, G> {
         let steps = self.config.replay.training_steps(fresh, self.config.training.batch_size).max(1);
         self.state.stage = Stage::Learn { done: 0, total: steps };
         self.save()
-    }
-
-    /// The trainer, as the last saved state left it.
-    fn open_trainer(&self) -> Result<Trainer, RunError> {
-        let start = self.untrained();
-        let device = torch_device(self.resolved.device);
-        let threads = self.config.training_threads();
-        let mut trainer = Trainer::new(&self.spec, &start, self.config.training.clone(), device, threads)?;
-        if let Some(TrainerFile { name, .. }) = &self.state.trainer {
-            trainer.load_state(&self.dir.state_file(name))?;
-        }
-        Ok(trainer)
-    }
-
-    fn learn(&mut self, first: u64, total: u64) -> Result<(), RunError> {
-        let generation = self.state.generation;
-        let began = Instant::now();
-        let mut trainer = match self.trainer.take() {
-            Some(trainer) => trainer,
-            None => self.open_trainer()?,
-        };
-        self.tell(&Event::PhaseStarted { phase: Phase::Learn, generation, done: first, total })?;
-        let sampler = Sampler::new(self.game.clone(), self.config.samples.clone());
-        let mut failure = None;
-        let batch_size = self.config.training.batch_size;
-        let done = learn(
-            &mut trainer,
-            &sampler,
-            &self.window,
-            &self.game,
-            self.config.seed,
-            generation,
-            batch_size,
-            first..total,
-            &|| self.stop.is_set(),
-            &mut |done, event| {
-                let note = event.map_or_else(String::new, |e| {
-                    format!(
-                        "policy {:.3}, value {:.3}, {:.0} samples/s",
-                        e.policy_loss, e.value_loss, e.samples_per_second
-                    )
-                });
-                let told = match event {
-                    Some(event) => self.tell(&Event::TrainStep(event)),
-                    None => Ok(()),
-                };
-                let progress = Event::Progress { phase: Phase::Learn, done, note };
-                failure = failure.take().or(told.and_then(|()| self.tell(&progress)).err());
-            },
-        )?;
-        if let Some(error) = failure {
-            return Err(error.into());
-        }
-        self.state.step += done - first;
-        self.state.samples += (done - first) * batch_size as u64;
-        let name = format!("step-{:09}.state", self.state.step);
-        let file = self.dir.state_file(&name);
-        trainer.save_state(&file)?;
-        self.state.trainer = Some(TrainerFile { name, digest: file_digest(&file)? });
-        if done < total {
-            self.state.stage = Stage::Learn { done, total };
-        } else {
-            for (tag, values) in trainer.histograms()? {
-                if let Some(histogram) = Histogram::of(generation, tag, &values) {
-                    self.tell(&Event::Histogram(histogram))?;
-                }
-            }
-            self.publish_checkpoint(generation, trainer.play_weights()?, None)?;
-            self.point(Which::Latest, generation)?;
-            let seconds = began.elapsed().as_secs_f64();
-            self.tell(&Event::PhaseFinished { phase: Phase::Learn, generation, seconds })?;
-            self.state.stage = Stage::Gate;
-        }
-        self.save()?;
-        self.forget_old_states()?;
-        self.trainer = Some(trainer);
-        Ok(())
     }
 }
 

@@ -22,7 +22,8 @@ use crate::util::publish::{self, PublishError, RunLock};
 /// ├── best                              names the strongest checkpoint
 /// ├── latest                            names the newest checkpoint
 /// ├── lock                              held by the process that works on the run
-/// └── damaged/                          files that failed their check and were set aside
+/// ├── damaged/                          files that failed their check and were set aside
+/// └── rejected/                         batches that could not be learned from, for inspection
 /// ```
 ///
 /// `config.json` is written last when a run is created, so that a folder with it is a complete run.
@@ -98,7 +99,7 @@ fn describe(found: Found) -> &'static str {
 /// The folders of a run.
 const FOLDERS: [&str; 5] = ["checkpoints", "state", "games", "samples", "tb"];
 /// Everything else that a run holds in its root.
-const FILES: [&str; 6] = ["config.json", "metrics.jsonl", "best", "latest", "lock", "damaged"];
+const FILES: [&str; 7] = ["config.json", "metrics.jsonl", "best", "latest", "lock", "damaged", "rejected"];
 
 impl RunDir {
     /// The run at `root`, which need not exist. Does no I/O.
@@ -156,6 +157,11 @@ impl RunDir {
     /// Drawn games of a generation.
     pub fn samples(&self, generation: u32) -> PathBuf {
         self.root.join("samples").join(generation_name(generation, "txt"))
+    }
+
+    /// Where a batch of a generation is kept that could not be learned from.
+    pub fn rejected(&self, generation: u32, step: u64) -> PathBuf {
+        self.root.join("rejected").join(format!("gen-{generation:06}-step-{step:06}.safetensors"))
     }
 
     /// The folder of TensorBoard's event files.

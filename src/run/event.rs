@@ -301,6 +301,30 @@ pub enum Event {
     },
     /// Training went on.
     TrainStep(TrainStep),
+    /// A batch was left out.
+    BatchRejected {
+        /// The generation that learns.
+        generation: u32,
+        /// Training steps done since the start of the run.
+        step: u64,
+        /// What was not finite.
+        term: String,
+        /// How many of the generation that makes.
+        count: u64,
+        /// Where the batch is kept; `None` when enough of them are.
+        file: Option<String>,
+    },
+    /// The training returned to the begin of a generation.
+    RolledBack {
+        /// The generation that learns.
+        generation: u32,
+        /// Training steps done since the start of the run, of which the later ones are forgotten.
+        step: u64,
+        /// Why.
+        reason: String,
+        /// Factor of the learning rate from now on.
+        rate_factor: f64,
+    },
     /// Self-play of a generation is done.
     SelfPlay(SelfPlay),
     /// The replay window was filled.
@@ -360,6 +384,8 @@ impl Event {
             Self::Progress { .. } => "progress",
             Self::PhaseFinished { .. } => "phase_finished",
             Self::TrainStep(_) => "train",
+            Self::BatchRejected { .. } => "batch_rejected",
+            Self::RolledBack { .. } => "rolled_back",
             Self::SelfPlay(_) => "self_play",
             Self::Replay(_) => "replay",
             Self::Gate(_) => "gate",
@@ -377,7 +403,9 @@ impl Event {
     /// Where the event lies on the charts; `None` for what is on none.
     pub fn axis(&self) -> Option<Axis> {
         match self {
-            Self::TrainStep(TrainStep { step, .. }) => Some(Axis::Step(*step)),
+            Self::TrainStep(TrainStep { step, .. })
+            | Self::BatchRejected { step, .. }
+            | Self::RolledBack { step, .. } => Some(Axis::Step(*step)),
             Self::SelfPlay(SelfPlay { generation, .. })
             | Self::Replay(Replay { generation, .. })
             | Self::Gate(Gate { generation, .. })

@@ -25,57 +25,105 @@ pub enum LearnError {
     Train(#[from] TrainError),
 }
 
-/// Makes the training steps `first..total` of a generation, batches being prepared on another thread meanwhile. Returns
-/// how many of the generation's steps are done: fewer than `total` when `stop` says so.
-///
-/// The batch of a step depends on seed, generation and number of the step alone.
-///
-/// # Errors
-/// When the window is empty or a step fails; the steps before have been made.
-#[allow(clippy::too_many_arguments)]
-pub fn learn<G: Game>(
-    trainer: &mut Trainer,
-    sampler: &Sampler<G>,
-    window: &ReplayWindow,
-    game: &G,
-    seed: u64,
-    generation: u32,
-    batch_size: usize,
-    steps: std::ops::Range<u64>,
-    stop: &dyn Fn() -> bool,
-    report: &mut dyn FnMut(u64, Option<TrainStep>),
-) -> Result<u64, LearnError> {
-    let mut figures = Figures::new(generation);
-    std::thread::scope(|scope| {
-        let (filled, ready) = sync_channel::<Result<Batch, SampleError>>(AHEAD);
-        let (used, spare) = sync_channel::<Batch>(AHEAD + 2);
-        let range = steps.clone();
-        scope.spawn(move || {
-            for step in range {
-                let mut batch = spare.try_recv().unwrap_or_else(|_| Batch::new(game, batch_size));
-                let key = SampleKey { seed, generation: u64::from(generation), step };
-                let result = sampler.fill(window, key, &mut batch).map(|()| batch);
-                let failed = result.is_err();
-                // The trainer stops listening when it is interrupted.
-                if filled.send(result).is_err() || failed {
-                    return;
+/// What a generation learns from.
+pub struct Lesson<'a, G: Game> {
+    /// The game.
+    pub game: &'a G,
+    /// Draws positions.
+    pub sampler: &'a Sampler<G>,
+    /// From here.
+    pub window: &'a ReplayWindow,
+    /// Seed of the run.
+    pub seed: u64,
+    /// The generation.
+    pub generation: u32,
+    /// Positions in a batch.
+    pub batch_size: usize,
+}
+
+/// A batch that could not be learned from.
+pub struct Rejected<'a> {
+    /// Number of the step within the generation, from 0.
+    pub step: u64,
+    /// Training steps done before, in the whole run.
+    pub steps_done: u64,
+    /// What was not finite.
+    pub term: String,
+    /// The batch.
+    pub batch: &'a Batch,
+}
+
+/// What came of a lesson.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taught {
+    /// Steps of the generation that are behind, those with rejected batches included.
+    pub done: u64,
+    /// Whether a rejected batch was one too many.
+    pub broken_off: bool,
+}
+
+impl<G: Game> Lesson<'_, G> {
+    /// The batch of a step. It depends on seed, generation and number of the step alone.
+    ///
+    /// # Errors
+    /// When the window is empty or of another game.
+    pub fn fill(&self, step: u64, batch: &mut Batch) -> Result<(), SampleError> {
+        let key = SampleKey { seed: self.seed, generation: u64::from(self.generation), step };
+        self.sampler.fill(self.window, key, batch)
+    }
+
+    /// Makes the training steps of a generation with the numbers `steps`, batches being prepared on another thread
+    /// meanwhile; fewer when `stop` says so. `report` is told how many are done. `reject` gets the batches whose loss or
+    /// gradient is not finite, which change nothing, and says whether to go on.
+    ///
+    /// # Errors
+    /// When the window is empty or a step fails otherwise; the steps before have been made.
+    pub fn teach(
+        &self,
+        trainer: &mut Trainer,
+        steps: std::ops::Range<u64>,
+        stop: &dyn Fn() -> bool,
+        report: &mut dyn FnMut(u64, Option<TrainStep>),
+        reject: &mut dyn FnMut(Rejected<'_>) -> bool,
+    ) -> Result<Taught, LearnError> {
+        let mut figures = Figures::new(self.generation);
+        std::thread::scope(|scope| {
+            let (filled, ready) = sync_channel::<Result<Batch, SampleError>>(AHEAD);
+            let (used, spare) = sync_channel::<Batch>(AHEAD + 2);
+            let range = steps.clone();
+            scope.spawn(move || {
+                for step in range {
+                    let mut batch = spare.try_recv().unwrap_or_else(|_| Batch::new(self.game, self.batch_size));
+                    let result = self.fill(step, &mut batch).map(|()| batch);
+                    let failed = result.is_err();
+                    // The trainer stops listening when it is interrupted.
+                    if filled.send(result).is_err() || failed {
+                        return;
+                    }
                 }
+            });
+            for step in steps.clone() {
+                if stop() {
+                    return Ok(Taught { done: step, broken_off: false });
+                }
+                let Ok(batch) = ready.recv() else { break };
+                let batch = batch?;
+                match trainer.step(&batch) {
+                    Ok(stats) => figures.add(&stats),
+                    Err(TrainError::NotFinite { term, step: steps_done }) => {
+                        if !reject(Rejected { step, steps_done, term, batch: &batch }) {
+                            return Ok(Taught { done: step + 1, broken_off: true });
+                        }
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+                let _ = used.try_send(batch);
+                let due = (step + 1) % STEPS_PER_EVENT == 0 || step + 1 == steps.end;
+                report(step + 1, (due && figures.count > 0).then(|| figures.take()));
             }
-        });
-        for step in steps.clone() {
-            if stop() {
-                return Ok(step);
-            }
-            let Ok(batch) = ready.recv() else { break };
-            let batch = batch?;
-            let stats = trainer.step(&batch)?;
-            figures.add(&stats);
-            let _ = used.try_send(batch);
-            let event = ((step + 1) % STEPS_PER_EVENT == 0 || step + 1 == steps.end).then(|| figures.take());
-            report(step + 1, event);
-        }
-        Ok(steps.end)
-    })
+            Ok(Taught { done: steps.end, broken_off: false })
+        })
+    }
 }
 
 /// Means over some steps.
@@ -116,7 +164,7 @@ impl Figures {
 
     /// The event of the steps since the last one.
     fn take(&mut self) -> TrainStep {
-        let count = self.count.max(1) as f64;
+        let count = self.count as f64;
         let s = self.sums;
         let weight: f64 = self.bins.iter().map(|bin| bin.weight).sum();
         let error: f64 = self.bins.iter().map(|bin| bin.weight * (bin.predicted - bin.observed).abs()).sum();

@@ -148,6 +148,12 @@ fn record(event: &Event) -> Option<Value> {
             extend(&mut line, more);
         }
         Event::TrainStep(step) => extend(&mut line, json!({"of_generation": step.generation})),
+        Event::BatchRejected { generation, term, file, .. } => {
+            extend(&mut line, json!({"of_generation": generation, "term": term, "file": file}));
+        }
+        Event::RolledBack { generation, reason, .. } => {
+            extend(&mut line, json!({"of_generation": generation, "reason": reason}));
+        }
         Event::Gate(gate) => {
             extend(&mut line, json!({"verdict": format!("{:?}", gate.verdict).to_lowercase()}));
         }

@@ -6,6 +6,16 @@ use super::event::{Elo, Event, Gate, Phase, Replay, Scalar, SelfPlay, TrainStep,
 pub(super) fn of(event: &Event) -> Vec<Scalar> {
     match event {
         Event::TrainStep(step) => train(step),
+        Event::BatchRejected { count, .. } => vec![scalar(
+            "train/rejected_batches",
+            "Batches of the generation that were left out because a loss or gradient was not finite.",
+            *count as f64,
+        )],
+        Event::RolledBack { rate_factor, .. } => vec![scalar(
+            "train/rate_factor",
+            "Factor of the learning rate since the training returned to the begin of a generation.",
+            *rate_factor,
+        )],
         Event::SelfPlay(summary) => self_play(summary),
         Event::Replay(replay) => self::replay(replay),
         Event::Gate(gate) => self::gate(gate),

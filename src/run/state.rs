@@ -62,6 +62,12 @@ pub struct RunState {
     pub games: u64,
     /// Positions played.
     pub positions: u64,
+    /// Batches of the generation in progress that were left out because something was not finite.
+    #[serde(default)]
+    pub rejected: u64,
+    /// Times that the training has returned to the begin of a generation because of too many of them.
+    #[serde(default)]
+    pub rollbacks: u32,
     /// Draw weights of all games after each generation, as the replay window counts them; the first entry is
     /// generation 0, which has no games.
     pub window_totals: Vec<u64>,
@@ -93,6 +99,8 @@ impl RunState {
             best_digest: String::new(),
             games: 0,
             positions: 0,
+            rejected: 0,
+            rollbacks: 0,
             window_totals: vec![0],
             meetings: Vec::new(),
             hours: 0.0,

@@ -181,6 +181,12 @@ impl TensorBoard {
 impl Observer for TensorBoard {
     fn observe(&mut self, event: &Event) -> Result<(), ObserveError> {
         let Some(axis) = event.axis() else { return Ok(()) };
+        if let Event::RolledBack { step, generation, .. } = event
+            && *step >= u64::from(*generation)
+        {
+            // TensorBoard forgets what came after, as on resuming.
+            self.session(SessionLog_SessionStatus::START, step + 1, None)?;
+        }
         let summary = self.summary(event);
         if !summary.get_value().is_empty() {
             let mut record = Record::new();

@@ -1,11 +1,15 @@
 //! Training positions as slices, whole or in shards, and as tensors on a device.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::path::Path;
 
+use safetensors::tensor::{Dtype, TensorView};
 use tch::{Device, TchError, Tensor};
 
 use crate::data::Batch;
 use crate::net::NetSpec;
+use crate::util::publish::{PublishError, write_atomic};
 
 /// A batch of `B` training positions, borrowed; flat and row-major.
 #[derive(Clone, Copy, Debug)]
@@ -64,20 +68,50 @@ impl<'a> BatchView<'a> {
         if size == 0 {
             return Err(BatchError { part: "size", found: 0, expected: 1, size });
         }
-        let parts = [
-            ("planes", self.planes, spec.input.len()),
-            ("legal", self.legal, actions),
-            ("policy", self.policy, actions),
-            ("policy_weight", self.policy_weight, 1),
-            ("value", self.value, 3),
-            ("weight", self.weight, 1),
-        ];
-        for (part, slice, per_row) in parts {
+        let widths = [spec.input.len(), actions, actions, 1, 3, 1];
+        for ((part, slice), per_row) in self.parts().into_iter().zip(widths) {
             if slice.len() != size * per_row {
                 return Err(BatchError { part, found: slice.len(), expected: size * per_row, size });
             }
         }
         Ok(())
+    }
+
+    /// The first part that holds a number which is infinite or not a number.
+    pub fn not_finite(&self) -> Option<&'static str> {
+        let bad = |(_, numbers): &(&str, &[f32])| numbers.iter().any(|number| !number.is_finite());
+        self.parts().into_iter().find(bad).map(|(name, _)| name)
+    }
+
+    fn parts(&self) -> [(&'static str, &'a [f32]); 6] {
+        [
+            ("planes", self.planes),
+            ("legal", self.legal),
+            ("policy", self.policy),
+            ("policy_weight", self.policy_weight),
+            ("value", self.value),
+            ("weight", self.weight),
+        ]
+    }
+
+    /// Publishes the batch as a safetensors file for inspection, the parts by the names of the fields; the entry `about` of
+    /// its metadata says what it is.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn save(&self, path: &Path, about: &str) -> Result<(), PublishError> {
+        let views = self.parts().map(|(name, numbers)| {
+            let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+            (name, vec![self.size, numbers.len() / self.size.max(1)], bytes)
+        });
+        let views = views.iter().map(|(name, shape, bytes)| {
+            let view = TensorView::new(Dtype::F32, shape.clone(), bytes);
+            (*name, view.expect("the shape is that of the numbers"))
+        });
+        let metadata = HashMap::from([("about".to_owned(), about.to_owned())]);
+        let bytes = safetensors::serialize(views, Some(metadata))
+            .map_err(|error| PublishError::writing(path, "encode", std::io::Error::other(error.to_string())))?;
+        write_atomic(path, &bytes)
     }
 
     /// Some of the positions of a [`check`](Self::check)ed batch.

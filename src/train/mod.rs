@@ -23,7 +23,10 @@ pub use ema::Ema;
 pub use layout::{Entry, Layout};
 pub use loss::{CALIBRATION_BINS, CalibrationBin, Loss, LossReport, Sums, loss};
 pub use optim::Optimizer;
-pub use params::{AdamwParams, OptimizerParams, ParamProblem, SgdParams, TrainParams, TrainPrecision};
+pub use params::{
+    AdamwParams, NonFiniteAction, NonFiniteParams, OptimizerParams, ParamProblem, SgdParams, TrainParams,
+    TrainPrecision,
+};
 pub use schedule::{Constant, Cosine, Schedule, Steps, learning_rate};
 pub use state::{STATE_FORMAT, StateError};
 pub use trainer::{StepStats, TrainError, Trainer};

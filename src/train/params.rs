@@ -43,6 +43,43 @@ pub struct TrainParams {
     /// Number format in which convolutions compute; weights, sums and losses are float32 in any case. `auto` is
     /// bfloat16 on CPUs that multiply it in hardware (AMX), else float32. Default `auto`.
     pub precision: TrainPrecision,
+    /// What happens when a loss, a gradient or a weight is infinite or not a number.
+    pub non_finite: NonFiniteParams,
+}
+
+/// What happens when a loss, a gradient or a weight is infinite or not a number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NonFiniteParams {
+    /// Batches of one generation that are left out because their loss or gradient is not finite; with one more, or a
+    /// network that has come to such numbers, follows `then`. Default 10.
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-unit" = "batches"))]
+    pub skip: u64,
+    /// What follows then. Default `rollback`.
+    pub then: NonFiniteAction,
+    /// Factor of the learning rate for the rest of the run with each return. Default 0.5.
+    #[schemars(range(min = 0.000_001, max = 1.0))]
+    pub rate_factor: f64,
+    /// Returns in the whole run; after so many it stops. Default 3.
+    #[schemars(range(min = 0, max = 100), extend("x-unit" = "returns"))]
+    pub rollbacks: u32,
+}
+
+impl Default for NonFiniteParams {
+    fn default() -> Self {
+        Self { skip: 10, then: NonFiniteAction::Rollback, rate_factor: 0.5, rollbacks: 3 }
+    }
+}
+
+/// What follows when too many batches had to be left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NonFiniteAction {
+    /// Training returns to the network that the generation began with, and goes on at a lower rate.
+    #[default]
+    Rollback,
+    /// The run stops with an error, and can be resumed with another config.
+    Stop,
 }
 
 impl Default for TrainParams {
@@ -58,6 +95,7 @@ impl Default for TrainParams {
             value_loss_weight: 1.0,
             ema_decay: 0.995,
             precision: TrainPrecision::Auto,
+            non_finite: NonFiniteParams::default(),
         }
     }
 }
@@ -171,6 +209,10 @@ impl TrainParams {
         found.check("gradient_clip", self.gradient_clip, 0.0, 1e6);
         found.check("value_loss_weight", self.value_loss_weight, 0.0, 1000.0);
         found.check("ema_decay", self.ema_decay, 0.0, 0.999_999);
+        let NonFiniteParams { skip, then: _, rate_factor, rollbacks } = &self.non_finite;
+        found.check("non_finite.skip", *skip, 0, 1_000_000);
+        found.check("non_finite.rate_factor", *rate_factor, 1e-6, 1.0);
+        found.check("non_finite.rollbacks", *rollbacks, 0, 100);
         found.0
     }
 }

@@ -32,14 +32,11 @@ pub enum TrainError {
     #[error(transparent)]
     Batch(#[from] BatchError),
     /// A loss or gradient is infinite or not a number.
-    #[error(
-        "training step {step}: the {term} is not finite; the step was not applied. Lower `training.learning_rate`, \
-         or go on from an older checkpoint"
-    )]
+    #[error("training step {step}: the {term} is not finite; the step was not applied. Lower `training.learning_rate`")]
     NotFinite {
         /// Number of the step that was tried, the first being 0.
         step: u64,
-        /// `policy loss`, `value loss`, or `gradient of TENSOR`.
+        /// `policy loss`, `value loss`, `gradient of TENSOR`, or the part of the batch at fault.
         term: String,
     },
     /// The network could not be built or run.
@@ -100,6 +97,8 @@ pub struct Trainer {
     /// The network with averaged weights, which are views of those of `ema`.
     player: TorchNet,
     step: u64,
+    /// Factor of the learning rate besides the schedule.
+    rate_factor: f64,
     /// Whether the first replica holds the gradient of a step.
     has_gradient: bool,
 }
@@ -154,6 +153,7 @@ impl Trainer {
             ema,
             player,
             step: 0,
+            rate_factor: 1.0,
             has_gradient: false,
         })
     }
@@ -170,7 +170,29 @@ impl Trainer {
 
     /// Learning rate of the next step.
     pub fn learning_rate(&self) -> f64 {
-        learning_rate(self.params.learning_rate, self.params.warmup_steps, &self.params.schedule, self.step)
+        let TrainParams { learning_rate: highest, warmup_steps, schedule, .. } = &self.params;
+        self.rate_factor * learning_rate(*highest, *warmup_steps, schedule, self.step)
+    }
+
+    /// Multiplies the learning rate of all further steps by `factor`, instead of by what was given before.
+    pub fn set_rate_factor(&mut self, factor: f64) {
+        self.rate_factor = factor;
+    }
+
+    /// What of the network is infinite or not a number: a weight, trained or averaged, or what the averaged ones say of
+    /// `batch`.
+    ///
+    /// # Errors
+    /// When the batch does not fit or the device fails.
+    pub fn not_finite<'a>(&self, batch: impl Into<BatchView<'a>>) -> Result<Option<String>, TrainError> {
+        for (kind, weights) in [("trained", self.raw_weights()?), ("averaged", self.play_weights()?)] {
+            if let Err(error) = weights.check(&self.spec) {
+                return Ok(Some(format!("{kind} weights: {error}")));
+            }
+        }
+        let report = self.evaluate(batch)?;
+        let finite = report.policy.is_finite() && report.value.is_finite();
+        Ok((!finite).then(|| "answers of the averaged network".to_owned()))
     }
 
     /// The number format in which convolutions compute: what `precision: auto` came to.
@@ -192,7 +214,11 @@ impl Trainer {
         let totals = Totals::of(&batch);
         let sums = self.run_shards(&batch, totals)?;
         let report = sums.report(totals, self.params.value_loss_weight);
-        let failed = |term: String| Err(TrainError::NotFinite { step: self.step, term });
+        let step = self.step;
+        let failed = |term: String| {
+            let part = batch.not_finite().map(|part| format!("batch's `{part}`"));
+            Err(TrainError::NotFinite { step, term: part.unwrap_or(term) })
+        };
         if !report.policy.is_finite() {
             return failed("policy loss".into());
         }

@@ -138,6 +138,13 @@ fn a_long_gradient_is_shortened() {
     assert!(names.contains(&"weights/value.out.bias".into()) && names.contains(&"gradients/value.out.bias".into()));
 }
 
+/// Finite inputs that no network bears.
+fn overflowing(spec: &NetSpec) -> OwnedBatch {
+    let mut batch = testing::batch(spec, 8, 2);
+    batch.planes.fill(3e38);
+    batch
+}
+
 #[test]
 fn what_is_not_finite_is_named_and_changes_nothing() {
     let spec = testing::small_resnet();
@@ -146,19 +153,22 @@ fn what_is_not_finite_is_named_and_changes_nothing() {
         let mut trainer = trainer(&spec, fast(), threads);
         trainer.step(good.view()).unwrap();
         let before = (trainer.raw_weights().unwrap(), trainer.play_weights().unwrap());
-        let terms = [("policy", "policy loss"), ("value", "value loss"), ("planes", "policy loss")];
-        for (part, term) in terms {
+        let terms = ["batch's `policy`", "batch's `value`", "batch's `planes`", "policy loss"];
+        for (part, term) in ["policy", "value", "planes", "overflow"].into_iter().zip(terms) {
             let mut bad = testing::batch(&spec, 8, 2);
             match part {
                 "policy" => bad.policy[3] = f32::NAN,
                 "value" => bad.value[3] = f32::INFINITY,
-                _ => bad.planes[3] = f32::NAN,
+                "planes" => bad.planes[3] = f32::NAN,
+                _ => bad = overflowing(&spec),
             }
             let message = trainer.step(bad.view()).unwrap_err().to_string();
             assert!(message.contains("step 1") && message.contains(term), "{part}: {message}");
             assert_eq!((trainer.raw_weights().unwrap(), trainer.play_weights().unwrap()), before);
             assert_eq!(trainer.step_count(), 1);
         }
+        assert_eq!(trainer.not_finite(good.view()).unwrap(), None);
+        assert!(trainer.not_finite(overflowing(&spec).view()).unwrap().unwrap().contains("answers"));
         // The next good step is the one that would have come without the bad ones.
         let mut other = Trainer::new(&spec, &weights(&spec), fast(), Device::Cpu, threads).unwrap();
         other.step(good.view()).unwrap();
