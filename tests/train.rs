@@ -3,16 +3,16 @@
 
 mod common;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use common::runs::{self, Place, results, tree, undisturbed};
 use common::{PROGRAM, Process, run, train, words};
 use serde_json::{Value as Json, json};
-use sparring::net::Checkpoint;
 
 /// Three small generations: about a second of work each, every phase long enough to be met in the middle.
 const CONFIG: &str = r#"{
@@ -30,145 +30,33 @@ const CONFIG: &str = r#"{
   "stop": { "iterations": 3 }
 }"#;
 
-/// A folder for one test, with the config in it and a place for a run. All runs have the same name, which is in checkpoints.
-struct Place {
-    scratch: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        let scratch = tempfile::tempdir().unwrap();
-        fs::write(scratch.path().join("config.json"), CONFIG).unwrap();
-        Self { scratch }
-    }
-
-    fn config(&self) -> PathBuf {
-        self.scratch.path().join("config.json")
-    }
-
-    fn run(&self) -> PathBuf {
-        self.scratch.path().join("run")
-    }
-
-    fn train(&self, sets: &[&str]) -> Process {
-        Process::start(&mut train(&self.config(), &self.run(), sets))
-    }
-
-    /// The run after one generation.
-    fn after_one_generation() -> Self {
-        let place = Self::new();
-        place.train(&["stop.iterations=1", "selfplay.games=20"]).finish().expect(0);
-        place
-    }
-
-    /// The file of the best network, which the program names on stdout.
-    fn best(&self) -> PathBuf {
-        let done = self.train(&["stop.iterations=1", "selfplay.games=20"]).finish().expect(0);
-        PathBuf::from(done.out.trim_end())
-    }
+/// The run after one generation.
+fn after_one_generation() -> Place {
+    let place = Place::new(CONFIG);
+    place.train(&["stop.iterations=1", "selfplay.games=20"]).finish().expect(0);
+    place
 }
 
 /// The undisturbed run that the others are compared with.
 fn reference() -> &'static Path {
     static REFERENCE: OnceLock<PathBuf> = OnceLock::new();
-    REFERENCE.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("train-reference");
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        let config = folder.join("config.json");
-        fs::write(&config, CONFIG).unwrap();
-        let done = Process::start(&mut train(&config, &folder.join("run"), &[])).finish().expect(0);
-        assert!(done.out.trim_end().ends_with(".safetensors"), "{}", done.out);
-        folder.join("run")
-    })
-}
-
-/// Digests of everything that must not depend on threads or interruptions: weights, whole checkpoints, games, the
-/// trainer's state, the pointers.
-fn results(run: &Path) -> BTreeMap<String, String> {
-    let mut results = BTreeMap::new();
-    for folder in ["checkpoints", "games", "state"] {
-        for entry in fs::read_dir(run.join(folder)).unwrap() {
-            let path = entry.unwrap().path();
-            let name = format!("{folder}/{}", path.file_name().unwrap().to_string_lossy());
-            // The hours of work and the number of savings are in there.
-            if name == "state/run.state" || name.starts_with("state/gen-") {
-                continue;
-            }
-            if folder == "checkpoints" {
-                results
-                    .insert(format!("{name} weights"), Checkpoint::load(&path).unwrap().weights.digest().to_string());
-            }
-            results.insert(name, sum(&fs::read(&path).unwrap()));
-        }
-    }
-    for pointer in ["best", "latest"] {
-        results.insert(pointer.to_owned(), fs::read_to_string(run.join(pointer)).unwrap());
-    }
-    results
-}
-
-fn sum(bytes: &[u8]) -> String {
-    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    format!("{} bytes, {:016x}", bytes.len(), hasher.finish())
+    REFERENCE.get_or_init(|| undisturbed("train-reference", CONFIG))
 }
 
 #[track_caller]
 fn assert_same_results(run: &Path) {
-    let (expected, found) = (results(reference()), results(run));
-    assert!(expected.len() > 10, "{expected:#?}");
-    assert_eq!(found, expected);
+    runs::assert_same_results(reference(), run);
 }
 
-/// The recorded numbers: (event, place on its axis, tag) and the value.
-fn records(run: &Path) -> Vec<((String, String, String), Json)> {
-    let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
-    let mut records = Vec::new();
-    for line in text.lines() {
-        let line: Json = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        let event = line["event"].as_str().unwrap().to_owned();
-        let axis = ["step", "generation"].into_iter().find_map(|axis| Some(format!("{axis} {}", line.get(axis)?)));
-        let Some(axis) = axis.filter(|_| event != "mark") else { continue };
-        for (tag, value) in line.as_object().unwrap() {
-            if tag.contains('/') {
-                records.push(((event.clone(), axis.clone(), tag.clone()), value.clone()));
-            } else if tag == "tag" {
-                records.push(((event.clone(), axis.clone(), format!("histogram {value}")), json!(null)));
-            }
-        }
-    }
-    records
-}
-
-/// Every number of the undisturbed run is there exactly once, and nothing else; those that cannot depend on time
-/// are equal.
 #[track_caller]
 fn assert_same_records(run: &Path) {
-    let (expected, found) = (records(reference()), records(run));
-    let keys = |records: &[((String, String, String), Json)]| {
-        let mut keys: Vec<_> = records.iter().map(|(key, _)| key.clone()).collect();
-        keys.sort();
-        keys
-    };
-    let unique: BTreeSet<_> = keys(&expected).into_iter().collect();
-    assert!(unique.len() > 50 && unique.len() == expected.len(), "{} of {}", unique.len(), expected.len());
-    assert_eq!(keys(&found), keys(&expected));
-    let timeless = |((event, _, tag), _): &&((String, String, String), Json)| {
-        ["gate", "elo", "replay"].contains(&event.as_str()) || tag.starts_with("selfplay/") || tag == "run/steps"
-    };
-    let values = |records: &[((String, String, String), Json)]| -> BTreeMap<_, _> {
-        records.iter().filter(timeless).cloned().collect()
-    };
-    assert!(values(&expected).len() > 20);
-    assert_eq!(values(&found), values(&expected));
+    runs::assert_same_records(reference(), run);
 }
 
 #[test]
 fn threads_parallel_games_and_the_cache_change_nothing() {
     for (threads, slots, cache) in [(2, "3", 8), (3, "null", 0)] {
-        let place = Place::new();
+        let place = Place::new(CONFIG);
         let sets = [
             ("threads", threads.to_string()),
             ("parallel_games", slots.into()),
@@ -200,7 +88,7 @@ const MOMENTS: [&str; 6] = [
 
 #[test]
 fn interrupted_and_resumed_it_ends_the_same() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     for (index, moment) in MOMENTS.into_iter().enumerate() {
         let mut process = place.train(&[]);
         process.wait_for(moment);
@@ -231,7 +119,7 @@ fn interrupted_and_resumed_it_ends_the_same() {
 
 #[test]
 fn killed_and_resumed_it_ends_the_same() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     // While it starts, while the folder is made, and wherever these times fall.
     for milliseconds in [1, 20, 60, 120, 180, 250, 400, 700] {
         let process = place.train(&[]);
@@ -258,7 +146,7 @@ fn killed_and_resumed_it_ends_the_same() {
 
 #[test]
 fn what_a_run_is_cannot_change_and_the_rest_can() {
-    let place = Place::after_one_generation();
+    let place = after_one_generation();
     let more = "stop.iterations=2";
     for (set, path, values) in [
         ("game=connect4", "game", ["tictactoe", "connect4"]),
@@ -282,7 +170,7 @@ fn what_a_run_is_cannot_change_and_the_rest_can() {
 
 #[test]
 fn a_run_belongs_to_one_process() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let mut first = place.train(&["stop.iterations=100000"]);
     first.wait_for("self-play");
     let pid = format!("process {}", first.id());
@@ -294,7 +182,7 @@ fn a_run_belongs_to_one_process() {
 
 #[test]
 fn other_folders_are_left_alone() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let folder = place.run().display().to_string();
     fs::write(place.run(), "a file").unwrap();
     place.train(&[]).finish().complains(2, &[&folder, "is a file"]);
@@ -307,7 +195,7 @@ fn other_folders_are_left_alone() {
 
 #[test]
 fn a_folder_that_vanishes_is_named_and_the_run_goes_on_when_it_is_back() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let mut process = place.train(&["stop.iterations=100000"]);
     process.wait_for("generation 2: self-play,");
     let away = place.scratch.path().join("away");
@@ -340,7 +228,7 @@ fn with_mounts(place: &Place, script: &str) -> Option<common::Done> {
 fn a_full_disk_is_named_and_the_run_goes_on_when_there_is_space() {
     let reference = results(reference());
     for kilobytes in [8, 48, 160] {
-        let place = Place::new();
+        let place = Place::new(CONFIG);
         let copy = place.scratch.path().join("copy");
         let script = format!(
             "mount -t tmpfs -o size={kilobytes}k tmpfs \"$1\"
@@ -359,7 +247,9 @@ fn a_full_disk_is_named_and_the_run_goes_on_when_there_is_space() {
         let last = done.err.lines().last().unwrap();
         let clear = last.starts_with("error: ") && last.contains("no space left in") && last.contains(&folder);
         assert!(clear, "{kilobytes} kB: {}", done.err);
-        for (name, found) in results(&copy).iter().filter(|(name, _)| name.contains("gen-")) {
+        for (name, found) in
+            results(&copy).iter().filter(|(name, _)| name.contains("/gen-") && !name.starts_with("state"))
+        {
             assert_eq!(Some(found), reference.get(name), "{kilobytes} kB: {name}");
         }
     }
@@ -367,7 +257,7 @@ fn a_full_disk_is_named_and_the_run_goes_on_when_there_is_space() {
 
 #[test]
 fn a_read_only_folder_is_named() {
-    let place = Place::after_one_generation();
+    let place = after_one_generation();
     let script = format!(
         "mount --bind '{0}' '{0}'
         mount -o remount,ro,bind '{0}'
@@ -395,8 +285,10 @@ fn a_read_only_folder_is_named() {
 
 #[test]
 fn a_damaged_best_network_is_named_and_restored() {
-    let place = Place::after_one_generation();
-    let best = place.best();
+    let place = after_one_generation();
+    // The program names it on stdout.
+    let done = place.train(&["stop.iterations=1", "selfplay.games=20"]).finish().expect(0);
+    let best = PathBuf::from(done.out.trim_end());
     let whole = fs::read(&best).unwrap();
     let name = best.file_name().unwrap().to_string_lossy().into_owned();
     let flipped = |at: usize| {
@@ -423,7 +315,7 @@ fn a_damaged_best_network_is_named_and_restored() {
     place.train(&["stop.iterations=2"]).finish().complains(1, &[&name, "restore"]);
     fs::write(&best, &whole).unwrap();
     // A whole checkpoint, but not the one that the run has made.
-    let other = Place::after_one_generation();
+    let other = after_one_generation();
     let stranger = Process::start(&mut train(
         &other.config(),
         &other.scratch.path().join("b/run"),
@@ -439,7 +331,7 @@ fn a_damaged_best_network_is_named_and_restored() {
 
 #[test]
 fn other_damaged_files_are_named_or_mended() {
-    let place = Place::after_one_generation();
+    let place = after_one_generation();
     let trainer = fs::read_dir(place.run().join("state")).unwrap().map(|entry| entry.unwrap().file_name());
     let trainer =
         trainer.map(|name| name.to_string_lossy().into_owned()).find(|name| name.starts_with("step-")).unwrap();
@@ -453,7 +345,7 @@ fn other_damaged_files_are_named_or_mended() {
         flipped[whole.len() / 3] ^= 16;
         for damaged in [Vec::new(), whole[..whole.len() / 2].to_vec(), flipped] {
             // Each try on a copy: a run that mends itself goes on.
-            let copy = Place::new();
+            let copy = Place::new(CONFIG);
             assert!(Command::new("cp").arg("-r").arg(place.run()).arg(copy.run()).status().unwrap().success());
             fs::write(copy.run().join(name), damaged).unwrap();
             let done = copy.train(&["stop.iterations=2", "selfplay.games=20"]).finish();
@@ -472,7 +364,7 @@ fn other_damaged_files_are_named_or_mended() {
 
 #[test]
 fn games_pointers_and_old_networks_that_are_lost_do_not_stop_a_run() {
-    let place = Place::after_one_generation();
+    let place = after_one_generation();
     let run = place.run();
     let gate = "gate={\"mode\": \"off\", \"anchor_games\": 0}";
     let until =
@@ -483,7 +375,7 @@ fn games_pointers_and_old_networks_that_are_lost_do_not_stop_a_run() {
     let pointer = fs::read(run.join("best")).unwrap();
     let old = String::from_utf8(pointer.clone()).unwrap();
     assert!(second.out.contains("gen-000002") && old.contains("gen-000002"), "{old}");
-    let first = Place::after_one_generation();
+    let first = after_one_generation();
     fs::copy(first.run().join("best"), run.join("best")).unwrap();
     let games = run.join("games/gen-000001.games");
     fs::write(&games, vec![0; 4096]).unwrap();
@@ -509,7 +401,7 @@ fn games_pointers_and_old_networks_that_are_lost_do_not_stop_a_run() {
 #[test]
 fn damaged_games_of_the_generation_in_progress_are_played_again() {
     let rest = ["stop.iterations=2", "selfplay.games=20"];
-    let whole = Place::after_one_generation();
+    let whole = after_one_generation();
     whole.train(&rest).finish().expect(0);
     let games = fs::read(whole.run().join("games/gen-000002.games")).unwrap();
     // As if the process had ended between the publication of the games and that of the state, and the disk had then lost
@@ -521,7 +413,7 @@ fn damaged_games_of_the_generation_in_progress_are_played_again() {
     };
     let foreign = fs::read(whole.run().join("games/gen-000001.games")).unwrap();
     for (damaged, part) in [(flipped(games.len() / 2), "damaged"), (vec![0; 100], "no"), (foreign, "expected")] {
-        let place = Place::after_one_generation();
+        let place = after_one_generation();
         fs::write(place.run().join("games/gen-000002.games"), damaged).unwrap();
         let told = place.train(&rest).finish().expect(0).err;
         for part in [part, "gen-000002.games", "damaged/", "played again"] {
@@ -530,7 +422,7 @@ fn damaged_games_of_the_generation_in_progress_are_played_again() {
         assert_eq!(results(&place.run()), results(&whole.run()));
     }
     // A journal that was finished but not yet removed is enough: nothing is played again.
-    let place = Place::after_one_generation();
+    let place = after_one_generation();
     fs::write(place.run().join("games/gen-000002.games"), flipped(games.len() - 20)).unwrap();
     // A journal is a file of games without its closing mark.
     fs::write(place.run().join("games/gen-000002.part"), &games[..games.len() - 16]).unwrap();
@@ -542,7 +434,7 @@ fn damaged_games_of_the_generation_in_progress_are_played_again() {
 #[test]
 fn damage_of_what_a_run_goes_on_from_costs_only_time() {
     // In the middle of the third generation, so that newer things are there than at the end of the second.
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let mut process = place.train(&[]);
     process.wait_for("generation 3: gate,");
     process.signal("INT");
@@ -569,7 +461,7 @@ fn damage_of_what_a_run_goes_on_from_costs_only_time() {
     for (what, damage) in
         [("run.state", newest), ("run.state", gone), ("step-", flipped), ("step-", gone), ("both", flipped)]
     {
-        let copy = Place::new();
+        let copy = Place::new(CONFIG);
         assert!(Command::new("cp").arg("-r").arg(place.run()).arg(copy.run()).status().unwrap().success());
         let wanted: &[&str] = if what == "both" { &["run.state", "step-", "gen-000002"] } else { &[what] };
         for file in wanted.iter().filter_map(|wanted| state(&copy.run(), wanted).pop()) {
@@ -584,7 +476,7 @@ fn damage_of_what_a_run_goes_on_from_costs_only_time() {
 
 #[test]
 fn games_that_are_lost_while_they_are_learned_from_are_played_again() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let mut process = place.train(&[]);
     process.wait_for("generation 2: training,");
     process.signal("INT");
@@ -594,7 +486,7 @@ fn games_that_are_lost_while_they_are_learned_from_are_played_again() {
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 4;
     for damaged in [None, Some(flipped), Some(whole[..whole.len() / 3].to_vec())] {
-        let copy = Place::new();
+        let copy = Place::new(CONFIG);
         assert!(Command::new("cp").arg("-r").arg(place.run()).arg(copy.run()).status().unwrap().success());
         match damaged {
             None => fs::remove_file(copy.run().join(name)).unwrap(),
@@ -610,10 +502,10 @@ fn games_that_are_lost_while_they_are_learned_from_are_played_again() {
 #[test]
 fn what_another_run_goes_on_from_is_refused() {
     let rest = ["stop.iterations=2", "selfplay.games=20"];
-    let other = Place::new();
+    let other = Place::new(CONFIG);
     other.train(&["stop.iterations=1", "selfplay.games=20", "seed=6"]).finish().expect(0);
     for parts in [&["state"][..], &["state", "checkpoints"], &["state", "checkpoints", "best", "latest"]] {
-        let place = Place::after_one_generation();
+        let place = after_one_generation();
         for part in parts {
             let own = place.run().join(part);
             if own.is_dir() {
@@ -628,24 +520,24 @@ fn what_another_run_goes_on_from_is_refused() {
         assert_eq!(tree(&place.run()), before);
     }
     // Its newest state alone is passed over.
-    let place = Place::after_one_generation();
+    let place = after_one_generation();
     fs::copy(other.run().join("state/run.state"), place.run().join("state/run.state")).unwrap();
     let told = place.train(&rest).finish().expect(0).err;
     assert!(told.contains("that of another run") && told.contains("goes back"), "{told}");
-    let whole = Place::after_one_generation();
+    let whole = after_one_generation();
     whole.train(&rest).finish().expect(0);
     assert_eq!(results(&place.run()), results(&whole.run()));
 }
 
 #[test]
 fn what_is_not_kept_changes_nothing_else() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let keep = "keep={\"checkpoints\": 1, \"games\": \"window\"}";
     // A small window, so that games leave it; two parts, so that one is taken up from what is left.
     let small = ["replay.min_positions=100", "stop.iterations=6", "selfplay.games=20"];
     place.train(&[&small[..], &[keep, "stop.iterations=4"]].concat()).finish().expect(0);
     place.train(&[&small[..], &[keep]].concat()).finish().expect(0);
-    let other = Place::new();
+    let other = Place::new(CONFIG);
     other.train(&small).finish().expect(0);
     let (kept, all) = (results(&place.run()), results(&other.run()));
     assert!(kept.iter().all(|(name, digest)| all.get(name) == Some(digest)), "{kept:#?}");
@@ -661,7 +553,7 @@ fn what_is_not_kept_changes_nothing_else() {
 
 #[test]
 fn a_whole_run_is_verified() {
-    let place = Place::after_one_generation();
+    let place = after_one_generation();
     let verify = |code: i32| {
         let before = tree(&place.run());
         let done = run(["inspect".as_ref(), "--verify".as_ref(), place.run().as_os_str()]).expect(code);
@@ -693,34 +585,19 @@ fn a_whole_run_is_verified() {
     run(["inspect", "--verify", "src"]).complains(2, &["src", "no run"]);
 }
 
-/// Every file of a folder and those below, with its bytes.
-fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(tree(&path));
-        } else if path.file_name().unwrap() != "lock" {
-            let bytes = fs::read(&path).unwrap();
-            found.insert(path, bytes);
-        }
-    }
-    found
-}
-
 #[test]
 fn files_of_another_run_or_time_are_refused_and_nothing_is_changed() {
     let gate = "gate={\"mode\": \"off\", \"anchor_games\": 0}";
     let first = ["stop.iterations=1", "selfplay.games=20", gate];
     let rest = ["stop.iterations=2", "selfplay.games=20", gate];
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     place.train(&first).finish().expect(0);
     let run = place.run();
     let step = fs::read_dir(run.join("state")).unwrap().map(|entry| entry.unwrap().path());
     let step = step.into_iter().find(|path| path.extension().unwrap() == "state" && !path.ends_with("run.state"));
     let step = step.unwrap();
     let name = step.file_name().unwrap().to_str().unwrap();
-    let other = Place::new();
+    let other = Place::new(CONFIG);
     other.train(&[&first[..], &["seed=6"]].concat()).finish().expect(0);
     let strange = fs::read_dir(other.run().join("state")).unwrap().map(|entry| entry.unwrap().path());
     let strange = strange.into_iter().find(|path| path.file_name().unwrap().to_str().unwrap().starts_with("step-"));
@@ -760,7 +637,7 @@ fn files_of_another_run_or_time_are_refused_and_nothing_is_changed() {
 #[test]
 fn charts_that_are_removed_are_missed() {
     for name in ["tb", "metrics.jsonl"] {
-        let place = Place::new();
+        let place = Place::new(CONFIG);
         let mut process = place.train(&[]);
         process.wait_for("generation 1: self-play");
         let path = place.run().join(name);
@@ -778,7 +655,7 @@ fn charts_that_are_removed_are_missed() {
 
 #[test]
 fn a_limit_on_the_size_of_files_is_told() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let (config, run) = (place.config().display().to_string(), place.run().display().to_string());
     let script = format!("ulimit -f 8; exec {PROGRAM} train {config} --run {run}");
     Process::start(Command::new("sh").args(["-c", &script])).finish().complains(1, &["too large"]);
@@ -787,7 +664,7 @@ fn a_limit_on_the_size_of_files_is_told() {
 
 #[test]
 fn a_lost_state_is_told_and_nothing_is_overwritten_and_a_lost_pointer_is_made_anew() {
-    let place = Place::after_one_generation();
+    let place = after_one_generation();
     let again = ["stop.iterations=2", "selfplay.games=20"];
     let best = place.run().join("best");
     let pointer = fs::read(&best).unwrap();
@@ -804,7 +681,7 @@ fn a_lost_state_is_told_and_nothing_is_overwritten_and_a_lost_pointer_is_made_an
 
 #[test]
 fn wrong_arguments_make_no_folder() {
-    let place = Place::new();
+    let place = Place::new(CONFIG);
     let config = place.config().display().to_string();
     for (arguments, parts) in [
         (format!("train {config} --set selfplay.game=3"), vec!["--set selfplay.game=3", "did you mean \"games\"?"]),

@@ -236,6 +236,8 @@ impl RunDir {
         let lock = RunLock::take(&self.root)?;
         // Another process may have created the run before the lock was ours.
         self.expect_new()?;
+        // What a process left that was killed while it created the run.
+        publish::sweep(&self.root)?;
         self.make_folders()?;
         publish::write_atomic(&self.config(), config.as_bytes())?;
         if let Some(parent) = self.root.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -420,6 +422,7 @@ mod tests {
         assert!(dir.create("{}").unwrap_err().to_string().contains("holds games of a run but no config.json"));
         fs::remove_file(dir.games(1)).unwrap();
         drop(dir.create("{}").unwrap());
+        assert!(!dir.root().join(".config.json.77-0.tmp").exists());
         // A folder with somebody's own config.json is no run, and nothing is written into it.
         fs::create_dir(guard.path().join("web")).unwrap();
         fs::write(guard.path().join("web/config.json"), "{}").unwrap();

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::config::RunConfig;
 use super::dir::{DirError, RunDir};
 use super::pointer::{Which, file_digest};
-use super::state::{NAME, RunState, TrainerFile};
+use super::state::{NAME, RunState, Stage, TrainerFile};
 use super::tensorboard::unread_bytes;
 use crate::data::{GameRecord, Origin};
 use crate::game::{Game, full_name};
@@ -63,7 +63,7 @@ pub fn verify(dir: &RunDir) -> Result<Verification, DirError> {
     }
     desk.states(&states);
     for which in [Which::Best, Which::Latest] {
-        desk.pointer(which);
+        desk.pointer(which, states.first());
     }
     if let Some(config) = config {
         let work = Contents { desk: &mut desk, config: &config };
@@ -134,28 +134,42 @@ impl Desk<'_> {
                 named.push((self.dir.state_file(name), digest));
             }
         }
+        // The network that is being compared: its publication as the best one may have been cut off before the state says so.
+        let mut candidate = None;
         if let Some(newest) = states.first().filter(|state| state.mark > 0) {
             named.push((self.dir.checkpoint(newest.best), &newest.best_digest));
             named.push((self.dir.best_copy(), &newest.best_digest));
+            if newest.stage == Stage::Gate {
+                candidate = file_digest(&self.dir.checkpoint(newest.generation)).ok();
+            }
         }
         named.sort();
         named.dedup();
+        let copy = self.dir.best_copy();
         for (file, digest) in named {
             self.look(&file, |path| match file_digest(path) {
                 Ok(found) if found == digest => Ok(()),
+                Ok(found) if path == copy && candidate.as_ref() == Some(&found) => Ok(()),
                 Ok(_) => Err("it is not the file that the run made".to_owned()),
                 Err(error) => Err(error.to_string()),
             });
         }
     }
 
-    fn pointer(&mut self, which: Which) {
+    /// A pointer names a file that is as it was then. A candidate's is published anew with its Elo before the pointer is.
+    fn pointer(&mut self, which: Which, newest: Option<&RunState>) {
+        let candidate = newest.filter(|state| state.stage == Stage::Gate).map(|state| state.generation);
         let (dir, file) = (self.dir, self.dir.pointer(which));
         self.look(&file, |_| {
             let pointer = dir.read_pointer(which).map_err(|error| error.to_string())?.ok_or("it is missing")?;
             let target = dir.checkpoint(pointer.generation);
             let found = file_digest(&target).map_err(|error| format!("what it names cannot be read: {error}"))?;
-            if found == pointer.digest { Ok(()) } else { Err(format!("{} has changed since", target.display())) }
+            let is_rated = which == Which::Latest && candidate == Some(pointer.generation);
+            if found == pointer.digest || is_rated {
+                Ok(())
+            } else {
+                Err(format!("{} has changed since", target.display()))
+            }
         });
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod runs;
+
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -102,19 +104,32 @@ impl Process {
         self.child.id()
     }
 
-    /// Waits until stderr contains one of `texts`.
+    /// What it has said on stderr so far.
+    pub fn said(&self) -> String {
+        self.err.text()
+    }
+
+    /// Looks every `pause` until `ready` says so of what stderr holds, or the process has ended.
     #[track_caller]
-    pub fn wait_for_any(&mut self, texts: &[&str]) {
+    pub fn wait_until(&mut self, pause: Duration, mut ready: impl FnMut(&str) -> bool) {
         let began = Instant::now();
         loop {
             let ended = self.child.try_wait().unwrap();
-            let said = self.err.text();
-            if texts.iter().any(|text| said.contains(text)) {
+            let said = self.said();
+            if ready(&said) || ended.is_some() {
                 return;
             }
-            assert!(ended.is_none() && began.elapsed() < LIMIT, "{texts:?} did not come ({ended:?}):\n{said}");
-            std::thread::sleep(Duration::from_millis(2));
+            assert!(began.elapsed() < LIMIT, "nothing happens:\n{said}");
+            std::thread::sleep(pause);
         }
+    }
+
+    /// Waits until stderr contains one of `texts`.
+    #[track_caller]
+    pub fn wait_for_any(&mut self, texts: &[&str]) {
+        let contains = |said: &str| texts.iter().any(|text| said.contains(text));
+        self.wait_until(Duration::from_millis(2), contains);
+        assert!(contains(&self.said()), "{texts:?} did not come:\n{}", self.said());
     }
 
     /// Waits until stderr contains `text`.
@@ -129,17 +144,16 @@ impl Process {
         assert!(sent.unwrap().success(), "kill -{name}");
     }
 
+    /// Sends SIGKILL, sooner than [`signal`](Self::signal) can.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+    }
+
     /// Waits for the end.
     #[track_caller]
     pub fn finish(mut self) -> Done {
-        let began = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(began.elapsed() < LIMIT, "still running:\n{}", self.err.text());
-            std::thread::sleep(Duration::from_millis(2));
-        };
+        self.wait_until(Duration::from_millis(2), |_| false);
+        let status = self.child.try_wait().unwrap().expect("it has ended");
         let code = status.code().unwrap_or_else(|| -status.signal().expect("no code means a signal"));
         Done { code, out: self.out.all(), err: self.err.all() }
     }

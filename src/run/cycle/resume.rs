@@ -201,9 +201,18 @@ impl<G: Game> Cycle<'_, G> {
     pub(super) fn take_up(&mut self, first: usize) -> Result<(), RunError> {
         if self.state.mark > 0 {
             self.mend_pointers()?;
+            self.mend_copy()?;
         }
-        // A process that was killed may have left others.
-        self.forget_old_states()?;
+        // A process that was killed may have left others, and may not have come to what ends a generation.
+        if self.state.mark > 0 && self.state.stage == Stage::Generate {
+            if !self.dir.end_file(self.state.generation - 1).exists() {
+                self.state.save_end(self.dir)?;
+            }
+            let ends = self.forget_old_states()?;
+            self.tidy(&ends)?;
+        } else {
+            self.forget_old_states()?;
+        }
         for generation in first.max(1)..self.state.window_totals.len() {
             let found = self.games_of(generation as u32)?;
             self.add_to_window(generation as u32, found.as_deref().unwrap_or_default())?;
@@ -248,6 +257,19 @@ impl<G: Game> Cycle<'_, G> {
             }
         }
         Ok(())
+    }
+
+    /// Copies the best checkpoint anew where the copy is another one.
+    fn mend_copy(&self) -> Result<(), RunError> {
+        let copy = self.dir.best_copy();
+        match file_digest(&copy) {
+            Ok(found) if found == self.state.best_digest => return Ok(()),
+            // The process ended between the copy of a new best network and the state that says so.
+            Ok(_) if self.state.stage == Stage::Gate => {}
+            Ok(_) => self.tell(&Event::Warning(format!("{} is not the best network; copied anew", copy.display())))?,
+            Err(error) => self.tell(&Event::Warning(format!("{error}; copied anew")))?,
+        }
+        publish_copy(&self.dir.checkpoint(self.state.best), &copy)
     }
 
     /// What can be read of the games of a generation; games of anything else are an error.
