@@ -175,10 +175,10 @@ impl RecordWriter {
     pub fn discard_journal(path: &Path) -> Result<(), RecordFileError> {
         let journal = Self::journal_of(path);
         match std::fs::remove_file(&journal) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(PublishError::writing(&journal, "remove", error).into())
-            }
-            _ => Ok(()),
+            // Or it would be back after a power cut, when nobody looks for it any more.
+            Ok(()) => Ok(sync_folder(folder_of(&journal))?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(PublishError::writing(&journal, "remove", error).into()),
         }
     }
 }
