@@ -5,13 +5,17 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{Failure, Outcome, print};
+use crate::net::available;
+use crate::run::budget::Budget;
 use crate::run::config::{RunConfig, preset};
+use crate::run::state::RunState;
 use crate::run::strict::{UnknownKey, explain, resolved_json, resolved_value, schema_json};
 
-/// Print a config with every default written out, explain a key, or print the JSON Schema
+/// Print a config with every default written out or what its run will take, explain a key, or print the JSON Schema
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     sparring config configs/uttt.json\n  \
+    sparring config configs/uttt.json --budget --set keep.games=window\n  \
     sparring config --explain selfplay.simulations\n  \
     sparring config --schema > configs/schema.json")]
 pub struct Config {
@@ -21,7 +25,10 @@ pub struct Config {
     /// Overrides a key of the config; may be given many times
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// What a key means, its range and default
+    /// Print what a run of the config will take of memory and disk, at most
+    #[arg(long, requires = "config", conflicts_with_all = ["schema", "explain"])]
+    budget: bool,
+    /// What a key means, its unit, range and default, and the value of the paper it is from
     #[arg(long, value_name = "KEY")]
     explain: Option<String>,
     /// The JSON Schema of configs
@@ -39,6 +46,11 @@ impl Config {
             Some(path) => Some(RunConfig::read(path, &self.set).map_err(|e| usage(&e))?),
             None => None,
         };
+        if let Some(config) = config.as_ref().filter(|_| self.budget) {
+            let engine = config.engine_choice().resolve(&available()).map_err(|e| usage(&e))?;
+            let budget = Budget::predict(config, &engine, &RunState::new()).map_err(|e| usage(&e))?;
+            return print(&budget.table());
+        }
         match (&self.explain, config) {
             (Some(key), config) => print(&explained(key, &self.config, config).map_err(|e| usage(&e))?),
             (None, config) => print(&resolved_json(&config.expect("clap asks for it"))),

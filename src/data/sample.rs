@@ -14,18 +14,19 @@ use crate::util::rng::{Purpose, Stream};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SampleParams {
-    /// Share of the search's root value in the value target; the rest is the result of the game. 0 is AlphaZero's
-    /// target. More makes the target less noisy and more biased. Proven results are not mixed.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-paper" = "0 (AlphaZero)"))]
+    /// Share of the search's root value in the value target; the rest is the result of the game. More makes
+    /// the target less noisy and more biased. Proven results are not mixed.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "share of the target", "x-paper" = "0 (AlphaZero)"))]
     pub q_mix: f32,
     /// How often a position with a cheap search is drawn, relative to one with a full search. It trains the value
     /// head only. 0 leaves such positions out.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-paper" = "0 (KataGo)"))]
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "none", "x-paper" = "0 (KataGo)"))]
     pub fast_weight: f32,
     /// The same for positions with a single legal move.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "none", "x-paper" = "1 (AlphaZero)"))]
     pub forced_weight: f32,
     /// Whether each sample is seen through a random symmetry of the game.
+    #[schemars(extend("x-paper" = "true (AlphaGo Zero), false (AlphaZero)"))]
     pub symmetries: bool,
 }
 

@@ -25,10 +25,10 @@ pub struct ReplayParams {
     pub min_positions: u64,
     /// alpha of the window law: 1 lets the window grow in proportion to all positions played, a small value hardly
     /// at all.
-    #[schemars(range(min = 0.01, max = 1.0), extend("x-paper" = "0.75 (KataGo)"))]
+    #[schemars(range(min = 0.01, max = 1.0), extend("x-unit" = "none", "x-paper" = "0.75 (KataGo)"))]
     pub exponent: f64,
     /// beta of the window law: growth of the window for each new position when `min_positions` is reached.
-    #[schemars(range(min = 0.0, max = 1.0), extend("x-paper" = "0.4 (KataGo)"))]
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "none", "x-paper" = "0.4 (KataGo)"))]
     pub expand: f64,
     /// The window never takes more memory than this, whatever the law says; the oldest games go first.
     #[schemars(range(min = 1_048_576), extend("x-unit" = "bytes"))]

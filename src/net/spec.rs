@@ -47,22 +47,23 @@ impl Default for Architecture {
 #[serde(default, deny_unknown_fields)]
 pub struct Resnet {
     /// Residual blocks.
-    #[schemars(range(min = 0, max = 80))]
+    #[schemars(range(min = 0, max = 80), extend("x-unit" = "blocks", "x-paper" = "19 (AlphaZero)"))]
     pub blocks: usize,
     /// Channels of the trunk; multiples of 16 run best.
-    #[schemars(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = 1024), extend("x-unit" = "channels", "x-paper" = "256 (AlphaZero)"))]
     pub channels: usize,
     /// Whether every second block also sees the mean and the maximum of each channel over the whole board
     /// (after KataGo's global pooling, Wu 2019, section 3.3).
+    #[schemars(extend("x-paper" = "false (AlphaZero), true (KataGo)"))]
     pub global_pooling: bool,
     /// Channels of the policy head's first layer.
-    #[schemars(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = 1024), extend("x-unit" = "channels", "x-paper" = "2 (AlphaGo Zero)"))]
     pub policy_channels: usize,
     /// Channels of the value head's first layer.
-    #[schemars(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = 1024), extend("x-unit" = "channels", "x-paper" = "1 (AlphaGo Zero)"))]
     pub value_channels: usize,
     /// Units of the value head's hidden layer.
-    #[schemars(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096), extend("x-unit" = "units", "x-paper" = "256 (AlphaGo Zero)"))]
     pub value_hidden: usize,
 }
 
@@ -91,7 +92,7 @@ impl Resnet {
 #[serde(default, deny_unknown_fields)]
 pub struct Mlp {
     /// Units of each hidden layer, from input to output: 1 to 16 layers of 1 to 8192 units.
-    #[schemars(length(min = 1, max = 16), inner(range(min = 1, max = 8192)))]
+    #[schemars(length(min = 1, max = 16), inner(range(min = 1, max = 8192)), extend("x-unit" = "units"))]
     pub hidden: Vec<usize>,
 }
 

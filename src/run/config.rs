@@ -26,6 +26,7 @@ pub struct RunConfig {
     pub game: String,
     /// Every random decision of the run comes from this number.
     #[serde(default)]
+    #[schemars(extend("x-unit" = "none"))]
     pub seed: u64,
     /// The library that evaluates the network in self-play and gate.
     #[serde(default)]
@@ -38,7 +39,7 @@ pub struct RunConfig {
     pub device: DeviceName,
     /// Threads that train on the CPU; null takes all cores. The same weights come out only for the same number.
     #[serde(default)]
-    #[schemars(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096), extend("x-unit" = "threads"))]
     pub training_threads: Option<u32>,
     /// The network.
     #[serde(default)]

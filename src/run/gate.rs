@@ -25,27 +25,28 @@ pub enum GateMode {
 pub struct GateParams {
     /// Whether a candidate must win its place. `sprt`: a sequential test decides, and where it has not decided within
     /// `games`, more than half of the points. `off`: every candidate becomes the best.
+    #[schemars(extend("x-paper" = "55 % of the points (AlphaGo Zero), off (AlphaZero)"))]
     pub mode: GateMode,
     /// Games at most, an even number: each opening is played from both sides.
-    #[schemars(range(min = 2, max = 1_000_000))]
+    #[schemars(range(min = 2, max = 1_000_000), extend("x-unit" = "games", "x-paper" = "400 (AlphaGo Zero), 200 (KataGo)"))]
     pub games: u32,
     /// Simulations of each move, without noise.
-    #[schemars(range(min = 0, max = 1_000_000))]
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-unit" = "simulations", "x-paper" = "1600 (AlphaGo Zero)"))]
     pub simulations: u32,
     /// Random plies at the beginning of each pair of games.
-    #[schemars(range(min = 0, max = 1000))]
+    #[schemars(range(min = 0, max = 1000), extend("x-unit" = "plies"))]
     pub opening_plies: u32,
     /// Elo difference that the test takes for "no better".
-    #[schemars(range(min = -1000.0, max = 1000.0))]
+    #[schemars(range(min = -1000.0, max = 1000.0), extend("x-unit" = "Elo"))]
     pub elo0: f64,
     /// Elo difference that the test takes for "better".
-    #[schemars(range(min = -1000.0, max = 1000.0))]
+    #[schemars(range(min = -1000.0, max = 1000.0), extend("x-unit" = "Elo"))]
     pub elo1: f64,
     /// Games between each candidate that is let through and the anchor of the Elo scale; 0 rates by gate games alone.
-    #[schemars(range(min = 0, max = 100_000))]
+    #[schemars(range(min = 0, max = 100_000), extend("x-unit" = "games"))]
     pub anchor_games: u32,
     /// Simulations of the anchor, a plain Monte Carlo tree search with random rollouts that stands at Elo 0.
-    #[schemars(range(min = 1, max = 10_000_000))]
+    #[schemars(range(min = 1, max = 10_000_000), extend("x-unit" = "simulations"))]
     pub anchor_simulations: u32,
 }
 

@@ -54,48 +54,52 @@ impl View {
 #[serde(default, deny_unknown_fields)]
 pub struct SelfPlayParams {
     /// Games of a generation.
-    #[schemars(range(min = 1, max = 10_000_000))]
+    #[schemars(range(min = 1, max = 10_000_000), extend("x-unit" = "games", "x-paper" = "25000 (AlphaGo Zero)"))]
     pub games: u32,
-    /// Simulations of a full search, which trains the policy. AlphaZero: 800; with Gumbel search 16 to 64 are enough to improve.
-    #[schemars(range(min = 1, max = 1_000_000))]
+    /// Simulations of a full search, which trains the policy. With Gumbel search 16 to 64 are enough to improve.
+    #[schemars(
+        range(min = 1, max = 1_000_000),
+        extend("x-unit" = "simulations", "x-paper" = "800 (AlphaZero), 600 to 1000 (KataGo)")
+    )]
     pub simulations: u32,
-    /// Share of moves with a full search (playout cap randomisation, Wu 2019, section 3.1; there 0.25). 1 searches every move in full.
-    #[schemars(range(min = 0.01, max = 1.0))]
+    /// Share of moves with a full search (playout cap randomisation, Wu 2019, section 3.1). 1 searches every move in full.
+    #[schemars(range(min = 0.01, max = 1.0), extend("x-unit" = "share of the moves", "x-paper" = "0.25 (KataGo), 1 (AlphaZero)"))]
     pub full_share: f32,
     /// Simulations of the other moves, which have no noise and train only the value.
-    #[schemars(range(min = 0, max = 1_000_000))]
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-unit" = "simulations", "x-paper" = "100 to 200 (KataGo)"))]
     pub fast_simulations: u32,
     /// Temperature of the first plies: 1 draws moves in proportion to the searched policy, 0 takes the best.
-    #[schemars(range(min = 0.0, max = 100.0))]
+    #[schemars(range(min = 0.0, max = 100.0), extend("x-unit" = "none", "x-paper" = "1 (AlphaZero), 0.8 (KataGo)"))]
     pub temperature: f32,
-    /// Plies that `temperature` holds for. AlphaGo Zero: 30.
-    #[schemars(range(min = 0, max = 100_000))]
+    /// Plies that `temperature` holds for.
+    #[schemars(range(min = 0, max = 100_000), extend("x-unit" = "plies", "x-paper" = "30 (AlphaGo Zero)"))]
     pub temperature_plies: u32,
     /// Temperature of the later plies.
-    #[schemars(range(min = 0.0, max = 100.0))]
+    #[schemars(range(min = 0.0, max = 100.0), extend("x-unit" = "none", "x-paper" = "0 (AlphaGo Zero), 0.2 (KataGo)"))]
     pub temperature_later: f32,
-    /// PUCT: share of Dirichlet noise in the priors of the root. AlphaZero: 0.25.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// PUCT: share of Dirichlet noise in the priors of the root.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "share of the prior", "x-paper" = "0.25 (AlphaZero)"))]
     pub noise_fraction: f32,
-    /// PUCT: concentration of the Dirichlet noise, shared evenly by the legal moves (KataGo: 10.83).
-    #[schemars(range(min = 0.01, max = 10_000.0))]
+    /// PUCT: concentration of the Dirichlet noise, shared evenly by the legal moves.
+    #[schemars(range(min = 0.01, max = 10_000.0), extend("x-unit" = "none", "x-paper" = "10.83 (KataGo)"))]
     pub noise_concentration: f32,
     /// Share of games that begin with random moves.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "share of the games", "x-paper" = "0 (AlphaZero)"))]
     pub opening_share: f32,
     /// Random moves of such a game: uniformly between 1 and this.
-    #[schemars(range(min = 1, max = 1000))]
+    #[schemars(range(min = 1, max = 1000), extend("x-unit" = "plies"))]
     pub opening_plies: u32,
     /// Worker threads; null takes as many cores as a short measurement finds useful.
-    #[schemars(range(min = 1, max = 4096))]
+    #[schemars(range(min = 1, max = 4096), extend("x-unit" = "threads"))]
     pub threads: Option<u32>,
     /// Games that each worker plays at once, which is its largest batch; null takes what a short measurement finds best.
-    #[schemars(range(min = 1, max = 65_536))]
+    #[schemars(range(min = 1, max = 65_536), extend("x-unit" = "games"))]
     pub parallel_games: Option<u32>,
     /// Memory for evaluations of positions met before, shared by all games of a generation; 0 for none.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-unit" = "MiB"))]
     pub cache_megabytes: u32,
     /// How the network sees positions.
+    #[schemars(extend("x-paper" = "random (AlphaGo Zero), as_is (AlphaZero)"))]
     pub view: View,
 }
 

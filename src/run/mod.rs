@@ -1,6 +1,7 @@
 //! A run: its config, its directory, the cycle of self-play, training and gate, and what can be watched of it.
 
 pub mod accuracy;
+pub mod budget;
 pub mod config;
 pub mod console;
 pub mod cycle;

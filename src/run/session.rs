@@ -1,5 +1,6 @@
 //! Starting and resuming a run in its folder.
 
+use super::budget::{Budget, BudgetError};
 use super::config::{IDENTITY, RunConfig};
 use super::console::Console;
 use super::cycle::{Cycle, Ended, RunError, States};
@@ -13,8 +14,7 @@ use super::strict::{Change, ConfigErrors, diff, resolved_json, resolved_value};
 use super::tensorboard::TensorBoard;
 use crate::game::Game;
 use crate::games::{self, GameNameError, GameVisitor};
-use crate::net::{ChoiceError, NetSpec, available};
-use crate::util::machine;
+use crate::net::{ChoiceError, Resolved, available};
 use crate::util::publish::{PublishError, write_atomic};
 
 /// A run could not be started or has failed.
@@ -41,18 +41,9 @@ pub enum SessionError {
         /// The run's folder.
         folder: String,
     },
-    /// More memory is asked for than the machine has.
-    #[error(
-        "the config asks for about {wanted} MB (for selfplay.cache_megabytes, selfplay.threads times parallel_games, \
-         and the network), and this machine \
-         has {have} MB: lower them"
-    )]
-    Memory {
-        /// What is asked for, in megabytes.
-        wanted: u64,
-        /// What there is, in megabytes.
-        have: u64,
-    },
+    /// The run does not fit into this machine.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
     /// The config stored in the run is damaged.
     #[error("the config that this run keeps cannot be read; restore that file from a copy:\n{0}")]
     StoredConfig(ConfigErrors),
@@ -71,7 +62,7 @@ impl SessionError {
     /// Whether the config or the command line is at fault.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Identity { .. } | Self::Game(_) | Self::Choice(_) | Self::Memory { .. } => true,
+            Self::Identity { .. } | Self::Game(_) | Self::Choice(_) | Self::Budget(BudgetError::Memory { .. }) => true,
             Self::Run(RunError::Dir(error)) => matches!(error, DirError::NotFolder(_) | DirError::Foreign { .. }),
             _ => false,
         }
@@ -97,8 +88,7 @@ fn list(changes: &[Change]) -> String {
 /// When the folder is something else, the config does not fit the run, or the work fails. Everything published stays.
 pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<Ended, SessionError> {
     let resolved = config.engine_choice().resolve(&available())?;
-    check_memory(&config)?;
-    let mut notes: Vec<String> = vec![format!("evaluations by {resolved}")];
+    let mut notes = vec![Event::Notice(format!("evaluations by {resolved}"))];
     let mut changed = false;
     let lock = match dir.find()? {
         Found::Run => {
@@ -116,13 +106,15 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
                 return Err(SessionError::Identity { folder: dir.root().display().to_string(), changes: fixed });
             }
             if !free.is_empty() {
-                notes.push(format!("the config has changed since:\n{}", list(&free)));
+                notes.push(Event::Notice(format!("the config has changed since:\n{}", list(&free))));
                 changed = true;
             }
             lock
         }
         _ => {
             config.training_threads = Some(config.training_threads() as u32);
+            // Before there is a folder.
+            fits(&config, &resolved, dir, &RunState::new())?;
             dir.create(&resolved_json(&config))?
         }
     };
@@ -131,41 +123,23 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
         None if dir.has_work()? => return Err(SessionError::NoState { folder: dir.root().display().to_string() }),
         None => States::new(),
     };
+    notes.extend(fits(&config, &resolved, dir, states.newest())?);
     let task = Task { config: &config, dir, states, resolved, stop: stop.clone(), notes, changed };
     let ended = games::dispatch(&config.game, task)??;
     drop(lock);
     Ok(ended)
 }
 
-/// Bytes that a node of a tree takes, with its edges, where a game has few moves.
-const LEAST_NODE: u64 = 128;
-
-/// Whether the machine can hold what the config asks for; where it cannot, allocations would end the process.
-fn check_memory(config: &RunConfig) -> Result<(), SessionError> {
-    struct Parameters<'a>(&'a RunConfig);
-    impl GameVisitor for Parameters<'_> {
-        type Output = u64;
-        fn visit<G: Game>(self, game: G) -> u64 {
-            NetSpec::for_game(&game, self.0.network.clone()).parameter_count() as u64
-        }
-    }
-    // Weights, average, two moments, and a gradient for each thread, as float32.
-    let vectors = 4 + config.training_threads() as u64;
-    let network = games::dispatch(&config.game, Parameters(config))?.saturating_mul(4 * vectors) >> 20;
-    let cache = u64::from(config.selfplay.cache_megabytes);
-    let play = &config.selfplay;
-    let at_once = u64::from(play.threads.unwrap_or(1)) * u64::from(play.parallel_games.unwrap_or(1));
-    let nodes = u64::from(config.search.max_nodes.min(play.simulations));
-    let trees = at_once.min(u64::from(play.games)).saturating_mul(nodes * LEAST_NODE) >> 20;
-    let wanted = network + cache + trees;
-    match machine::memory() {
-        Some(bytes) if wanted > bytes >> 20 => Err(SessionError::Memory { wanted, have: bytes >> 20 }),
-        _ => Ok(()),
-    }
+/// Whether the run fits into this machine. Returns what it will take, and a warning where it will not fit in the end.
+fn fits(config: &RunConfig, engine: &Resolved, dir: &RunDir, state: &RunState) -> Result<Vec<Event>, SessionError> {
+    let budget = Budget::predict(config, engine, state)?;
+    budget.check_memory()?;
+    let warning = budget.check_disk(dir.root())?;
+    Ok(budget.notes(dir.root()).map(Event::Notice).into_iter().chain(warning.map(Event::Warning)).collect())
 }
 
 /// Terminal, `metrics.jsonl` and TensorBoard, the latter two cut back to the state that is resumed. All are told `notes`.
-fn observers(dir: &RunDir, state: &RunState, notes: Vec<String>) -> Result<Observers, RunError> {
+fn observers(dir: &RunDir, state: &RunState, notes: Vec<Event>) -> Result<Observers, RunError> {
     let mut observers = Observers::new();
     observers.add(Console::stderr());
     let mut notes = notes;
@@ -175,14 +149,14 @@ fn observers(dir: &RunDir, state: &RunState, notes: Vec<String>) -> Result<Obser
     } else {
         let mark = Mark { number: state.mark, generation: state.generation, step: state.step };
         let (metrics, gap) = Metrics::resume(&dir.metrics(), &mark)?;
-        notes.extend(gap);
+        notes.extend(gap.map(Event::Notice));
         let (board, gap) = TensorBoard::resume(&dir.tensorboard(), &mark)?;
-        notes.extend(gap);
+        notes.extend(gap.map(Event::Notice));
         observers.add(metrics);
         observers.add(board);
     }
     for note in notes {
-        observers.observe(&Event::Notice(note))?;
+        observers.observe(&note)?;
     }
     Ok(observers)
 }
@@ -191,9 +165,9 @@ struct Task<'a> {
     config: &'a RunConfig,
     dir: &'a RunDir,
     states: States,
-    resolved: crate::net::Resolved,
+    resolved: Resolved,
     stop: StopFlag,
-    notes: Vec<String>,
+    notes: Vec<Event>,
     /// Whether the config is another one than the run keeps.
     changed: bool,
 }

@@ -19,38 +19,40 @@ pub enum Algorithm {
 #[serde(default, deny_unknown_fields)]
 pub struct SearchParams {
     /// Which rules choose the moves inside the tree and the policy target.
+    #[schemars(extend("x-paper" = "puct (AlphaZero), gumbel (Gumbel MuZero)"))]
     pub algorithm: Algorithm,
-    /// PUCT: weight of the prior against the value. Paper: 1.25 for values in [0, 1]; here values lie in [-1, 1].
-    #[schemars(range(min = 0.0, max = 100.0))]
+    /// PUCT: weight of the prior against the value, for values in [-1, 1].
+    #[schemars(range(min = 0.0, max = 100.0), extend("x-unit" = "none", "x-paper" = "1.25 (AlphaZero), 1.1 (KataGo)"))]
     pub c_puct: f32,
-    /// PUCT: visits at which the weight of the prior starts to grow, `c_puct + ln((1 + N + base) / base)`. Paper: 19652.
-    #[schemars(range(min = 1.0, max = 1e9))]
+    /// PUCT: visits at which the weight of the prior starts to grow, `c_puct + ln((1 + N + base) / base)`.
+    #[schemars(range(min = 1.0, max = 1e9), extend("x-unit" = "visits", "x-paper" = "19652 (AlphaZero)"))]
     pub c_puct_base: f32,
     /// PUCT: an unvisited move is taken to be worth the value of its parent less this times the root of the
     /// prior that has been visited (first-play urgency).
-    #[schemars(range(min = 0.0, max = 2.0))]
+    #[schemars(range(min = 0.0, max = 2.0), extend("x-unit" = "value", "x-paper" = "0.2 (KataGo)"))]
     pub fpu_reduction: f32,
     /// The same at the root while noise is on, where every move should get its chance.
-    #[schemars(range(min = 0.0, max = 2.0))]
+    #[schemars(range(min = 0.0, max = 2.0), extend("x-unit" = "value", "x-paper" = "0 (KataGo)"))]
     pub fpu_reduction_root: f32,
     /// What a draw is worth to the player who chooses, from -1 (as a loss) to 1 (as a win).
-    #[schemars(range(min = -1.0, max = 1.0))]
+    #[schemars(range(min = -1.0, max = 1.0), extend("x-unit" = "value", "x-paper" = "0 (AlphaZero)"))]
     pub draw_score: f32,
     /// Propagate proven wins, draws and losses through the tree (MCTS-Solver, Winands et al. 2008); a proven root ends the search.
     pub solver: bool,
     /// Keep the part of the tree below the move that was played.
+    #[schemars(extend("x-paper" = "true (AlphaGo Zero)"))]
     pub reuse: bool,
-    /// Gumbel: root moves considered in the first phase of sequential halving. Paper: 16.
-    #[schemars(range(min = 1, max = 4096))]
+    /// Gumbel: root moves considered in the first phase of sequential halving.
+    #[schemars(range(min = 1, max = 4096), extend("x-unit" = "moves", "x-paper" = "16 (Gumbel MuZero)"))]
     pub gumbel_considered: u32,
-    /// Gumbel: `c_visit` of the paper's sigma, in visits. Paper: 50.
-    #[schemars(range(min = 0.0, max = 1e6))]
+    /// Gumbel: `c_visit` of the paper's sigma.
+    #[schemars(range(min = 0.0, max = 1e6), extend("x-unit" = "visits", "x-paper" = "50 (Gumbel MuZero)"))]
     pub gumbel_visit: f32,
-    /// Gumbel: `c_scale` of the paper's sigma, for values in [0, 1]. Paper: 1.
-    #[schemars(range(min = 0.0, max = 100.0))]
+    /// Gumbel: `c_scale` of the paper's sigma, for values in [0, 1].
+    #[schemars(range(min = 0.0, max = 100.0), extend("x-unit" = "none", "x-paper" = "1 (Gumbel MuZero)"))]
     pub gumbel_scale: f32,
     /// Nodes a tree may hold; the search ends with the best answer so far when they are used up.
-    #[schemars(range(min = 100, max = 100_000_000))]
+    #[schemars(range(min = 100, max = 100_000_000), extend("x-unit" = "nodes"))]
     pub max_nodes: u32,
 }
 

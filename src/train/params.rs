@@ -9,39 +9,42 @@ use crate::train::schedule::Schedule;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainParams {
-    /// Positions in one training step. Default 256; AlphaZero 4096, AlphaGo Zero 2048.
-    #[schemars(range(min = 1, max = 65536))]
+    /// Positions in one training step.
+    #[schemars(
+        range(min = 1, max = 65536),
+        extend("x-unit" = "positions", "x-paper" = "4096 (AlphaZero), 2048 (AlphaGo Zero), 256 (KataGo)")
+    )]
     pub batch_size: usize,
-    /// How gradients become changes of the weights. Default AdamW; AlphaZero plain SGD with momentum.
+    /// How gradients become changes of the weights.
+    #[schemars(extend("x-paper" = "sgd (AlphaZero)"))]
     pub optimizer: OptimizerParams,
-    /// Learning rate at its highest, after warm-up and before the schedule lowers it. Default 0.001, good for
-    /// AdamW; SGD wants about 0.02. AlphaZero 0.2 (SGD, batch 4096).
-    #[schemars(range(min = 0.0, max = 10.0))]
+    /// Learning rate at its highest, after warm-up and before the schedule lowers it. 0.001 is good for
+    /// AdamW; SGD wants about 0.02.
+    #[schemars(range(min = 0.0, max = 10.0), extend("x-unit" = "none", "x-paper" = "0.2 (AlphaZero: sgd, batches of 4096)"))]
     pub learning_rate: f64,
-    /// Steps over which the learning rate first rises linearly to its full height; 0 for none. Default 100;
-    /// AlphaZero none.
-    #[schemars(range(min = 0, max = 10_000_000))]
+    /// Steps over which the learning rate first rises linearly to its full height; 0 for none.
+    #[schemars(range(min = 0, max = 10_000_000), extend("x-unit" = "training steps", "x-paper" = "0 (AlphaZero)"))]
     pub warmup_steps: u64,
-    /// How the learning rate falls over the run. Default constant; AlphaZero by ten, three times.
+    /// How the learning rate falls over the run.
+    #[schemars(extend("x-paper" = "steps (AlphaZero)"))]
     pub schedule: Schedule,
     /// Weight decay of kernels; biases and normalisation are never decayed. AdamW shrinks them by
     /// `learning_rate * weight_decay` of themselves in each step, SGD adds `weight_decay * weight` to the gradient.
-    /// Default 0.01, for AdamW; with SGD take about 0.0001, as AlphaZero does.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// 0.01 is good for AdamW; with SGD take about 0.0001.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "none", "x-paper" = "0.0001 (AlphaZero: sgd)"))]
     pub weight_decay: f64,
     /// A gradient whose length (over all parameters together) is greater is shortened to this; 0 for no limit.
-    /// Default 2; AlphaZero none.
-    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    #[schemars(range(min = 0.0, max = 1_000_000.0), extend("x-unit" = "none", "x-paper" = "0 (AlphaZero)"))]
     pub gradient_clip: f64,
-    /// Weight of the value loss against the policy loss, which has weight 1. Default 1, as AlphaZero.
-    #[schemars(range(min = 0.0, max = 1000.0))]
+    /// Weight of the value loss against the policy loss, which has weight 1.
+    #[schemars(range(min = 0.0, max = 1000.0), extend("x-unit" = "none", "x-paper" = "1 (AlphaZero), 1.5 (KataGo)"))]
     pub value_loss_weight: f64,
     /// Share of the old average that is kept in each step by the averaged weights that play; 0 plays the newest
-    /// weights. Averages over about `1 / (1 - ema_decay)` steps. Default 0.995; AlphaZero 0.
-    #[schemars(range(min = 0.0, max = 0.999_999))]
+    /// weights. Averages over about `1 / (1 - ema_decay)` steps.
+    #[schemars(range(min = 0.0, max = 0.999_999), extend("x-unit" = "share", "x-paper" = "0 (AlphaZero)"))]
     pub ema_decay: f64,
     /// Number format in which convolutions compute; weights, sums and losses are float32 in any case. `auto` is
-    /// bfloat16 on CPUs that multiply it in hardware (AMX), else float32. Default `auto`.
+    /// bfloat16 on CPUs that multiply it in hardware (AMX), else float32.
     pub precision: TrainPrecision,
     /// What happens when a loss, a gradient or a weight is infinite or not a number.
     pub non_finite: NonFiniteParams,
@@ -120,14 +123,14 @@ impl Default for OptimizerParams {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdamwParams {
-    /// Share of the mean gradient that is kept in each step. Default 0.9, as in the paper.
-    #[schemars(range(min = 0.0, max = 0.999_999))]
+    /// Share of the mean gradient that is kept in each step.
+    #[schemars(range(min = 0.0, max = 0.999_999), extend("x-unit" = "share", "x-paper" = "0.9 (Adam)"))]
     pub beta1: f64,
-    /// Share of the mean squared gradient that is kept in each step. Default 0.999, as in the paper.
-    #[schemars(range(min = 0.0, max = 0.999_999))]
+    /// Share of the mean squared gradient that is kept in each step.
+    #[schemars(range(min = 0.0, max = 0.999_999), extend("x-unit" = "share", "x-paper" = "0.999 (Adam)"))]
     pub beta2: f64,
-    /// Added to the root of the mean squared gradient. Default 1e-8, as in the paper.
-    #[schemars(range(min = 1e-12, max = 1.0))]
+    /// Added to the root of the mean squared gradient.
+    #[schemars(range(min = 1e-12, max = 1.0), extend("x-unit" = "none", "x-paper" = "1e-8 (Adam)"))]
     pub epsilon: f64,
 }
 
@@ -141,8 +144,8 @@ impl Default for AdamwParams {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SgdParams {
-    /// Share of the velocity that is kept in each step; 0 is plain SGD. Default 0.9, as AlphaGo Zero.
-    #[schemars(range(min = 0.0, max = 0.999_999))]
+    /// Share of the velocity that is kept in each step; 0 is plain SGD.
+    #[schemars(range(min = 0.0, max = 0.999_999), extend("x-unit" = "share", "x-paper" = "0.9 (AlphaGo Zero)"))]
     pub momentum: f64,
 }
 

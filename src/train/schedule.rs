@@ -30,11 +30,11 @@ pub struct Constant {}
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cosine {
-    /// Training steps until `end` is reached, counted from the start of the run. Default 100,000.
-    #[schemars(range(min = 1, max = 1_000_000_000))]
+    /// Training steps until `end` is reached, counted from the start of the run.
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unit" = "training steps"))]
     pub steps: u64,
-    /// The last factor. Default 0.01.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// The last factor.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "none"))]
     pub end: f64,
 }
 
@@ -48,10 +48,11 @@ impl Default for Cosine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Steps {
-    /// Numbers of the training steps, rising. Default 100,000, 300,000 and 500,000, AlphaZero's for chess.
+    /// Numbers of the training steps, rising.
+    #[schemars(extend("x-unit" = "training steps", "x-paper" = "100000, 300000, 500000 (AlphaZero, chess)"))]
     pub at: Vec<u64>,
-    /// What the learning rate is multiplied by at each. Default 0.1, as AlphaZero.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    /// What the learning rate is multiplied by at each.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "none", "x-paper" = "0.1 (AlphaZero)"))]
     pub factor: f64,
 }
 

@@ -13,9 +13,6 @@ use crate::run::state::{self, RunState, Stage, TrainerFile};
 use crate::train::{StateError, TrainError};
 use crate::util::publish::PublishError;
 
-/// Ends of generations that a run can go back to.
-const ENDS: usize = 2;
-
 /// The states that a run may go on from, the newest first.
 #[derive(Debug)]
 pub struct States {
@@ -25,6 +22,9 @@ pub struct States {
 }
 
 impl States {
+    /// Ends of generations that a run can go back to.
+    pub const ENDS: usize = 2;
+
     /// A run that has not begun.
     pub fn new() -> Self {
         Self { states: vec![RunState::default()], fault: None }
@@ -357,7 +357,7 @@ impl<G: Game> Cycle<'_, G> {
     /// Returns those ends.
     pub(super) fn forget_old_states(&self) -> Result<Vec<RunState>, RunError> {
         let ends = self.dir.ends()?;
-        let (old, _) = ends.split_at(ends.len().saturating_sub(ENDS));
+        let (old, _) = ends.split_at(ends.len().saturating_sub(States::ENDS));
         for &generation in old {
             // A failure costs only disk space.
             let _ = std::fs::remove_file(self.dir.end_file(generation));

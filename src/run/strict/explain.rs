@@ -153,8 +153,6 @@ fn inside(shape: &Shape, path: &str, when: Option<&str>, default: Option<&Value>
 }
 
 fn parts(shape: &Shape) -> Vec<(String, String)> {
-    let sentence =
-        |text: &str| text.split(['\n']).next().unwrap_or_default().split(". ").next().unwrap_or_default().to_owned();
     match &shape.kind {
         Kind::Object(fields) => fields.iter().map(|field| (field.name.clone(), sentence(&field.shape.help))).collect(),
         Kind::Choice(choices) => choices.iter().map(|(name, help)| (format!("{name:?}"), sentence(help))).collect(),
@@ -164,6 +162,14 @@ fn parts(shape: &Shape) -> Vec<(String, String)> {
         Kind::Either(shapes) => shapes.iter().flat_map(parts).collect(),
         _ => Vec::new(),
     }
+}
+
+/// The first sentence of a text: up to a full stop before a capital letter, as one in `et al. 2008` ends none.
+fn sentence(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let ends = |(at, stop): &(usize, &str)| line[at + stop.len()..].starts_with(char::is_uppercase);
+    let end = line.match_indices(". ").find(ends).map_or(line.len(), |(at, _)| at);
+    line[..end].to_owned()
 }
 
 /// The key by which editors find the schema.
