@@ -198,14 +198,24 @@ fn a_refused_write_and_a_lost_rename_do_no_harm() {
     assert_eq!(trial(Begin::From(half()), 1, "crash"), Outcome::Ended);
 }
 
-#[test]
-#[ignore = "slow: about two minutes"]
-fn a_failure_of_every_kind_of_operation_does_no_harm() {
-    // Two of the four modes each; `SPARRING_FAULTS=all` takes everything, which is a matter of half an hour.
-    let all = std::env::var("SPARRING_FAULTS").is_ok_and(|value| value == "all");
-    let modes = |index: usize| if all { MODES.to_vec() } else { vec![MODES[index % 2], MODES[2 + index % 2]] };
-    let of_each = if all { 12 } else { 1 };
-    for begin in [Begin::Anew, Begin::From(half())] {
-        sweep(begin, &chosen(begin, of_each), modes);
+/// Each kind of operation once, in one mode after the other; with `SPARRING_FAULTS=all` up to twelve of each kind in every
+/// mode, which is a matter of half an hour.
+fn sweep_kinds(begin: Begin<'_>) {
+    if std::env::var("SPARRING_FAULTS").is_ok_and(|value| value == "all") {
+        sweep(begin, &chosen(begin, 12), |_| MODES.to_vec());
+    } else {
+        sweep(begin, &chosen(begin, 1), |index| vec![MODES[index % MODES.len()]]);
     }
+}
+
+#[test]
+#[ignore = "slow: about a minute"]
+fn a_failure_of_each_kind_of_operation_does_no_harm_to_a_new_run() {
+    sweep_kinds(Begin::Anew);
+}
+
+#[test]
+#[ignore = "slow: about a minute"]
+fn a_failure_of_each_kind_of_operation_does_no_harm_to_a_resumed_run() {
+    sweep_kinds(Begin::From(half()));
 }

@@ -159,7 +159,8 @@ impl Budget {
 
     /// What is said at the start of a run in `folder`: one line for memory, one for the disk.
     pub fn notes(&self, folder: &Path) -> [String; 2] {
-        let of = |have: Option<u64>, word: &str| have.map_or_else(String::new, |have| format!("; {} {word}", Size(have)));
+        let of =
+            |have: Option<u64>, word: &str| have.map_or_else(String::new, |have| format!("; {} {word}", Size(have)));
         [
             format!(
                 "memory: at most {} ({}{})",

@@ -165,3 +165,27 @@ impl Default for RunState {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_former_format_is_read_and_a_newer_one_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(NAME);
+        let state = RunState { mark: 7, games: 40, stage: Stage::Learn { done: 1, total: 9 }, ..RunState::default() };
+        // Format 2 did not know what run it was of, nor of numbers that are not finite.
+        let mut former = serde_json::to_value(&state).unwrap();
+        for key in ["run", "rejected", "rollbacks"] {
+            former.as_object_mut().unwrap().remove(key).unwrap();
+        }
+        write_checked(&path, KIND, FORMER_FORMAT, former.to_string().as_bytes()).unwrap();
+        assert_eq!(RunState::read(&path).unwrap(), Some(state.clone()));
+        for (format, remedy) in [(FORMAT + 1, "use the newer program"), (FORMER_FORMAT - 1, "use the older program")] {
+            write_checked(&path, KIND, format, &serde_json::to_vec(&state).unwrap()).unwrap();
+            let told = RunState::read(&path).unwrap_err().to_string();
+            assert!(told.contains(&format!("has format {format}")) && told.contains(remedy), "{told}");
+        }
+    }
+}

@@ -107,9 +107,7 @@ fn copies(outlook: &Outlook<'_>) -> u64 {
     let [threads, games] = outlook.pool();
     let spec = &outlook.spec;
     let width = match &spec.architecture {
-        Architecture::Resnet(net) => {
-            (4 * net.channels + net.policy_channels + net.value_channels) * spec.input.cells()
-        }
+        Architecture::Resnet(net) => (4 * net.channels + net.policy_channels + net.value_channels) * spec.input.cells(),
         Architecture::Mlp(net) => 2 * net.hidden.iter().sum::<usize>(),
     } as u64;
     let batch = games.min(MOST_BATCH);
