@@ -340,12 +340,13 @@ fn signals_leave_no_engine_behind() {
         }
     };
     let pit = ["pit", &engine, "random", "--game", "tictactoe", "--games", "2", "--opening-plies", "0"];
-    let cases: [(&[&str], &[&str]); 4] = [
+    let cases: [(&[&str], &[&str]); 5] = [
         // The first signal lets the match end its engines, the second does not wait for that.
         (&pit, &["INT", "TERM"]),
         (&["play", &engine, "--game", "tictactoe", "--side", "second"], &["INT"]),
         (&["ugi", "tictactoe", &engine], &["INT"]),
         (&["ugi", "tictactoe", &engine], &["TERM"]),
+        (&["ugi", "tictactoe", &engine], &["HUP"]),
     ];
     for (arguments, signals) in cases {
         let (input, mut commands) = std::io::pipe().unwrap();

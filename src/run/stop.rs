@@ -130,11 +130,7 @@ impl Signals {
     /// # Errors
     /// When the system refuses the handlers or the thread.
     pub fn listen(flag: &StopFlag) -> std::io::Result<Self> {
-        let mut wanted = vec![SIGINT, SIGTERM];
-        if !ignored(SIGHUP) {
-            wanted.push(SIGHUP);
-        }
-        let mut stream = SignalStream::new(&wanted)?;
+        let mut stream = stream()?;
         let handle = stream.handle();
         let flag = flag.clone();
         let listener = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -167,13 +163,19 @@ impl Drop for Signals {
     }
 }
 
-/// Ends the process at SIGINT or SIGTERM, with exit code 130, and its engines with it: for what has nothing to save. With a
+/// What asks a process to end: SIGINT, SIGTERM, and SIGHUP where it is not ignored (`nohup`).
+fn stream() -> std::io::Result<SignalStream> {
+    let hangup = (!ignored(SIGHUP)).then_some(SIGHUP);
+    SignalStream::new([SIGINT, SIGTERM].into_iter().chain(hangup))
+}
+
+/// Ends the process at SIGINT, SIGTERM or SIGHUP, with exit code 130, and its engines with it: for what has nothing to save. With a
 /// flag, a SIGINT that finds it unset sets it and no more; who answers it takes it back.
 ///
 /// # Errors
 /// When the system refuses the handlers or the thread.
 pub fn end_at_signals(asked: Option<Arc<AtomicBool>>) -> std::io::Result<()> {
-    let mut stream = SignalStream::new([SIGINT, SIGTERM])?;
+    let mut stream = stream()?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in stream.forever() {
             if signal == SIGINT
