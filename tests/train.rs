@@ -145,6 +145,56 @@ fn killed_and_resumed_it_ends_the_same() {
 }
 
 #[test]
+fn what_a_kill_left_undone_is_done_at_the_next_start() {
+    let sets = ["stop.iterations=1", "selfplay.games=20"];
+    let verify = |place: &Place| run(["inspect".as_ref(), "--verify".as_ref(), place.run().as_os_str()]);
+    // In the middle of the gate, with the candidate copied as the best network already.
+    let place = Place::new(CONFIG);
+    let endless = [&sets[..], &["gate.games=1000000", "gate.elo0=-0.1", "gate.elo1=0"]].concat();
+    let mut process = place.train(&endless);
+    process.wait_for("generation 1: gate,");
+    process.signal("KILL");
+    process.finish().expect(-9);
+    let copy = place.run().join("state/best.safetensors");
+    fs::copy(place.run().join("checkpoints/gen-000001.safetensors"), &copy).unwrap();
+    verify(&place).expect(0);
+    // And its checkpoint published with an Elo that the pointer does not know of.
+    let other = after_one_generation();
+    let rated = fs::read(other.run().join("checkpoints/gen-000001.safetensors")).unwrap();
+    assert_ne!(fs::read(place.run().join("checkpoints/gen-000001.safetensors")).unwrap(), rated);
+    fs::write(place.run().join("checkpoints/gen-000001.safetensors"), rated).unwrap();
+    fs::write(&copy, fs::read(place.run().join("checkpoints/gen-000000.safetensors")).unwrap()).unwrap();
+    verify(&place).expect(0);
+    fs::copy(place.run().join("checkpoints/gen-000001.safetensors"), &copy).unwrap();
+    let mut process = place.train(&endless);
+    process.wait_for("generation 1: gate,");
+    assert_eq!(fs::read(&copy).unwrap(), fs::read(place.run().join("checkpoints/gen-000000.safetensors")).unwrap());
+    process.signal("KILL");
+    assert!(!process.finish().expect(-9).err.contains("anew"));
+    place.train(&sets).finish().expect(0);
+    assert_eq!(results(&place.run()), results(&other.run()));
+
+    // Another copy, or none, at any other time is damage.
+    let whole = results(&place.run());
+    for damaged in [Some("something"), None] {
+        match damaged {
+            Some(text) => fs::write(&copy, text).unwrap(),
+            None => fs::remove_file(&copy).unwrap(),
+        }
+        let problems = verify(&place).expect(1).json()["problems"].to_string();
+        assert!(problems.contains("state/best.safetensors"), "{problems}");
+        let told = place.train(&sets).finish().expect(0).err;
+        assert!(told.contains("best.safetensors") && told.contains("copied anew"), "{told}");
+        assert_eq!(results(&place.run()), whole);
+    }
+
+    // Between the state and what ends a generation.
+    fs::remove_file(place.run().join("state/gen-000001.state")).unwrap();
+    place.train(&sets).finish().expect(0);
+    assert_eq!(results(&place.run()), whole);
+}
+
+#[test]
 fn what_a_run_is_cannot_change_and_the_rest_can() {
     let place = after_one_generation();
     let more = "stop.iterations=2";
@@ -549,6 +599,10 @@ fn what_is_not_kept_changes_nothing_else() {
     let games = |results| count(results, "games/", ".games");
     assert!(games(&kept) < 6 && games(&all) == 6, "{kept:#?}");
     run(["inspect".as_ref(), "--verify".as_ref(), place.run().as_os_str()]).expect(0);
+    // The process ended before everything was removed.
+    fs::copy(other.run().join("games/gen-000001.games"), place.run().join("games/gen-000001.games")).unwrap();
+    place.train(&[&small[..], &[keep]].concat()).finish().expect(0);
+    assert_eq!(results(&place.run()), kept);
 }
 
 #[test]
