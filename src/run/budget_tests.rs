@@ -10,12 +10,8 @@ fn predict(text: &str) -> Budget {
 }
 
 fn after(text: &str, state: &RunState) -> Budget {
-    let engine = Resolved {
-        engine: Engine::Openvino,
-        precision: Precision::F32,
-        device: DeviceName::Cpu,
-        reasons: Vec::new(),
-    };
+    let engine =
+        Resolved { engine: Engine::Openvino, precision: Precision::F32, device: DeviceName::Cpu, reasons: Vec::new() };
     Budget::predict(&config(text), &engine, state).unwrap()
 }
 
@@ -97,7 +93,10 @@ fn what_does_not_fit_is_refused_with_what_to_lower() {
     assert_eq!(budget.check_memory_of(None), Ok(()));
     assert_eq!(budget.check_memory_of(Some(budget.memory_bytes())), Ok(()));
     let told = budget.check_memory_of(Some(1 << 30)).unwrap_err().to_string();
-    assert!(told.contains("this machine allows 1.0 GB: lower selfplay.cache_megabytes (evaluation cache: 98 GB)"), "{told}");
+    assert!(
+        told.contains("this machine allows 1.0 GB: lower selfplay.cache_megabytes (evaluation cache: 98 GB)"),
+        "{told}"
+    );
     // Where nothing stands out, the largest is named.
     let small = predict(r#"{"game": "tictactoe", "selfplay": {"cache_megabytes": 0}, "stop": {"iterations": 1}}"#);
     assert!(small.check_memory_of(Some(1)).unwrap_err().to_string().contains(": lower "));
@@ -126,5 +125,8 @@ fn it_is_said_in_two_lines_and_a_table() {
     assert!(memory.starts_with("memory: at most ") && memory.contains("evaluation cache 256 MB"), "{memory}");
     assert!(disk.contains("after 10 generations and ") && disk.ends_with("are free)"), "{disk}");
     let table = budget.table();
-    assert!(table.contains("selfplay.cache_megabytes") && table.contains("disk for each further generation"), "{table}");
+    assert!(
+        table.contains("selfplay.cache_megabytes") && table.contains("disk for each further generation"),
+        "{table}"
+    );
 }

@@ -56,15 +56,15 @@ fn group_limit(groups: &str, root: &Path) -> Option<u64> {
         let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
         let (base, file) = match controllers {
             "" => (root.to_owned(), "memory.max"),
-            _ if controllers.split(',').any(|name| name == "memory") => {
-                (root.join("memory"), "memory.limit_in_bytes")
-            }
+            _ if controllers.split(',').any(|name| name == "memory") => (root.join("memory"), "memory.limit_in_bytes"),
             _ => continue,
         };
         let group = base.join(path.trim_start_matches('/'));
         let folders = group.ancestors().take_while(|folder| folder.starts_with(&base));
         // A group without a limit says `max`, or a number far beyond any memory.
-        limits.extend(folders.filter_map(|folder| std::fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok()));
+        limits.extend(
+            folders.filter_map(|folder| std::fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok()),
+        );
     }
     limits.into_iter().min()
 }
