@@ -277,12 +277,16 @@ fn with_mounts(place: &Place, script: &str) -> Option<common::Done> {
 #[test]
 fn a_full_disk_is_named_and_the_run_goes_on_when_there_is_space() {
     let reference = results(reference());
-    for kilobytes in [8, 48, 160] {
+    for kilobytes in [8, 48, 110] {
         let place = Place::new(CONFIG);
         let copy = place.scratch.path().join("copy");
         let script = format!(
-            "mount -t tmpfs -o size={kilobytes}k tmpfs \"$1\"
-            code=0; \"$2\" train \"$3\" --run \"$1/run\" --set stop.iterations=2 || code=$?
+            "mount -t tmpfs -o size=64m tmpfs \"$1\"
+            \"$2\" train \"$3\" --run \"$1/run\" --set stop.iterations=2 & pid=$!
+            # A disk that is full at the start is refused: this one gets full.
+            until [ -e \"$1/run/state/gen-000000.state\" ]; do sleep 0.01; done
+            until mount -o remount,size=$(($(du -sk \"$1\" | cut -f1) + {kilobytes}))k \"$1\"; do :; done
+            code=0; wait $pid || code=$?
             echo \"full: $code\"
             mount -o remount,size=64m \"$1\"
             \"$2\" train \"$3\" --run \"$1/run\" --set stop.iterations=2 2>/dev/null >/dev/null

@@ -28,6 +28,9 @@ pub struct Config {
     /// Print what a run of the config will take of memory and disk, at most
     #[arg(long, requires = "config", conflicts_with_all = ["schema", "explain"])]
     budget: bool,
+    /// Print that as JSON, in bytes
+    #[arg(long, requires = "budget")]
+    json: bool,
     /// What a key means, its unit, range and default, and the value of the paper it is from
     #[arg(long, value_name = "KEY")]
     explain: Option<String>,
@@ -49,7 +52,7 @@ impl Config {
         if let Some(config) = config.as_ref().filter(|_| self.budget) {
             let engine = config.engine_choice().resolve(&available()).map_err(|e| usage(&e))?;
             let budget = Budget::predict(config, &engine, &RunState::new()).map_err(|e| usage(&e))?;
-            return print(&budget.table());
+            return print(&if self.json { serde_json::to_string_pretty(&budget)? + "\n" } else { budget.table() });
         }
         match (&self.explain, config) {
             (Some(key), config) => print(&explained(key, &self.config, config).map_err(|e| usage(&e))?),

@@ -11,6 +11,8 @@ mod nature;
 use std::fmt;
 use std::path::Path;
 
+use serde::Serialize;
+
 use super::config::RunConfig;
 use super::rating::{Rated, elo};
 use super::state::{RunState, Stage};
@@ -23,7 +25,7 @@ use crate::util::publish::free_space;
 use nature::Nature;
 
 /// One of the things that take memory or disk space.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
     /// What it is.
     pub what: &'static str,
@@ -33,8 +35,8 @@ pub struct Part {
     pub keys: &'static [&'static str],
 }
 
-/// What a run takes on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a run takes on disk, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Disk {
     /// Generations until the config ends the run; `None` where that cannot be known (no end, an Elo, hours without a
     /// generation that was timed).
@@ -50,13 +52,14 @@ pub struct Disk {
 }
 
 /// What a run takes, at most.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Budget {
     /// Memory of the process, largest parts first.
     pub memory: Vec<Part>,
     /// Disk space.
     pub disk: Disk,
     /// Whether a goal of the run is reached, so that nothing is to come.
+    #[serde(skip)]
     complete: bool,
 }
 
@@ -174,10 +177,7 @@ impl Budget {
 
     /// All parts as a table.
     pub fn table(&self) -> String {
-        let disk = match self.disk.generations {
-            Some(count) => format!("disk after {count} generations"),
-            None => format!("disk after {UNKNOWN} generations"),
-        };
+        let disk = format!("disk after {}", self.disk.span());
         let mut text = String::new();
         for (title, parts) in [("memory", &self.memory), (&*disk, &self.disk.parts)] {
             text += &format!("{title:<42}{:>10}\n", Size(sum(parts)).to_string());
@@ -191,14 +191,20 @@ impl Budget {
 
 impl fmt::Display for Disk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "disk: at most {} after {}", Size(sum(&self.parts)), self.span())?;
         match self.generations {
-            Some(count) => write!(f, "disk: at most {} after {count} generations", Size(sum(&self.parts))),
-            None => write!(
-                f,
-                "disk: at most {} after {UNKNOWN} generations and {} for each more",
-                Size(sum(&self.parts)),
-                Size(self.each)
-            ),
+            Some(_) => Ok(()),
+            None => write!(f, " and {} for each more", Size(self.each)),
+        }
+    }
+}
+
+impl Disk {
+    fn span(&self) -> String {
+        match self.generations {
+            Some(1) => "1 generation".to_owned(),
+            Some(count) => format!("{count} generations"),
+            None => format!("{UNKNOWN} generations"),
         }
     }
 }

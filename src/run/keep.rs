@@ -12,10 +12,10 @@ use super::dir::{DirError, RunDir};
 #[serde(default, deny_unknown_fields)]
 pub struct KeepParams {
     /// Newest checkpoints that stay; null keeps all.
-    #[schemars(range(min = 1), extend("x-unit" = "checkpoints"))]
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unit" = "checkpoints"))]
     pub checkpoints: Option<u32>,
     /// Of older checkpoints, each one of so many generations stays as well; null keeps none of them.
-    #[schemars(range(min = 1), extend("x-unit" = "generations"))]
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unit" = "generations"))]
     pub every: Option<u32>,
     /// Which games stay.
     pub games: KeepGames,

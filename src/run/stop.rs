@@ -16,7 +16,7 @@ use crate::play::kill_engines;
 #[serde(default, deny_unknown_fields)]
 pub struct StopParams {
     /// Finished generations (turns of the cycle of self-play, training and gate).
-    #[schemars(range(min = 1), extend("x-unit" = "generations"))]
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("x-unit" = "generations"))]
     pub iterations: Option<u32>,
     /// Self-play games played.
     #[schemars(range(min = 1), extend("x-unit" = "games"))]

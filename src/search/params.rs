@@ -22,7 +22,7 @@ pub struct SearchParams {
     #[schemars(extend("x-paper" = "puct (AlphaZero), gumbel (Gumbel MuZero)"))]
     pub algorithm: Algorithm,
     /// PUCT: weight of the prior against the value, for values in [-1, 1].
-    #[schemars(range(min = 0.0, max = 100.0), extend("x-unit" = "none", "x-paper" = "1.25 (AlphaZero), 1.1 (KataGo)"))]
+    #[schemars(range(min = 0.0, max = 100.0), extend("x-unit" = "none", "x-paper" = "1.25 for values in [0, 1] (AlphaZero), 1.1 (KataGo)"))]
     pub c_puct: f32,
     /// PUCT: visits at which the weight of the prior starts to grow, `c_puct + ln((1 + N + base) / base)`.
     #[schemars(range(min = 1.0, max = 1e9), extend("x-unit" = "visits", "x-paper" = "19652 (AlphaZero)"))]
@@ -89,8 +89,8 @@ pub(crate) enum Rule {
 /// Dirichlet noise mixed into the priors of the root: `(1 - fraction) * prior + fraction * noise`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RootNoise {
-    /// Share of the noise. Paper: 0.25.
+    /// Share of the noise.
     pub fraction: f32,
-    /// Concentration of all moves together; each gets this divided by their number (KataGo: 10.83).
+    /// Concentration of all moves together; each gets this divided by their number.
     pub concentration: f32,
 }

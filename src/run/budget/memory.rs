@@ -13,7 +13,7 @@ const OPENVINO: u64 = 40 << 20;
 /// What the libraries for GPUs take of the machine's own memory.
 const GPU_LIBRARIES: u64 = 3 << 30;
 /// What a network takes that is made ready for one worker, besides its weights and numbers in passing.
-const COPY: u64 = 3 << 20;
+const COPY: u64 = 4 << 20;
 /// Batches that `learn` has drawn before they are needed.
 const AHEAD: u64 = 4;
 /// A thread with its stack and its share of the allocator.
