@@ -31,8 +31,8 @@ static TURN: Mutex<()> = Mutex::new(());
 /// at most, whatever a file says, and its games then take a few times as much.
 fn most(target: &str, length: usize) -> Memory {
     let (largest, peak) = match target {
-        "records" => (64 << 20, 256 << 20),
-        _ => (1 << 20, 8 << 20),
+        "records" => (56 << 20, 160 << 20),
+        _ => (256 << 10, 1 << 20),
     };
     Memory { largest: largest + 8 * length, peak: peak + 64 * length }
 }
@@ -55,9 +55,9 @@ fn files(target: &str) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Hands `bytes` to a target; whether they were taken for sound.
+/// Hands `bytes` to a target; whether they were taken for sound, and the memory that it took.
 #[track_caller]
-fn hand_over(&(target, read): &targets::Target, name: &str, bytes: &[u8]) -> bool {
+fn hand_over(&(target, read): &targets::Target, name: &str, bytes: &[u8]) -> (bool, Memory) {
     let (taken, used) = watch(|| catch_unwind(AssertUnwindSafe(|| read(bytes))));
     let most = most(target, bytes.len());
     let problem = match taken {
@@ -65,7 +65,7 @@ fn hand_over(&(target, read): &targets::Target, name: &str, bytes: &[u8]) -> boo
         Ok(_) if used.largest > most.largest || used.peak > most.peak => {
             format!("takes {used:?} of memory, more than {most:?}")
         }
-        Ok(taken) => return taken,
+        Ok(taken) => return (taken, used),
     };
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{target}-{:08x}", crc32fast::hash(bytes)));
     std::fs::write(&kept, bytes).expect("the folder of builds can be written");
@@ -81,9 +81,13 @@ fn survives(target: &str) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let place = targets::TARGETS.iter().position(|(name, _)| *name == target).expect("it is there");
     let (body, files) = (&targets::TARGETS[place], files(target));
-    let mut sound = 0;
+    let (mut sound, mut worst) = (0, Memory::default());
+    let mut note = |used: Memory| {
+        worst = Memory { largest: worst.largest.max(used.largest), peak: worst.peak.max(used.peak) };
+    };
     for (name, bytes) in &files {
-        let taken = hand_over(body, name, bytes);
+        let (taken, used) = hand_over(body, name, bytes);
+        note(used);
         let again = "`docs/fuzzing.md` says how the corpus is renewed when a format has changed";
         assert!(taken || !name.starts_with("valid-"), "{target}: {name} is refused; {again}");
         assert!(!taken || !name.starts_with("bad-"), "{target}: {name} is taken for sound; {again}");
@@ -96,8 +100,9 @@ fn survives(target: &str) {
         let mut random = Stream::keyed(0, Purpose::Test, &[place as u64, number]);
         let mut bytes = mutate::mutated(&seeds, &mut random);
         bytes.truncate(LONGEST);
-        hand_over(body, &format!("damaged input {number}"), &bytes);
+        note(hand_over(body, &format!("damaged input {number}"), &bytes).1);
     }
+    println!("{target}: at most {worst:?} for inputs of up to {LONGEST} bytes");
 }
 
 macro_rules! targets {
@@ -124,7 +129,7 @@ targets!(checkpoint, training_state, run_state, records, games_file, config, not
 fn memory_is_watched() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let (_, used) = watch(|| (vec![1u8; 3 << 20], vec![1u8; 1 << 20]));
-    assert!((3 << 20..4 << 20).contains(&used.largest) && used.peak >= 4 << 20, "{used:?}");
+    assert!((3 << 20..4 << 20).contains(&used.largest) && used.peak >= 3 << 20, "{used:?}");
 }
 
 /// The corpus stays small enough for the repository.
