@@ -5,6 +5,7 @@ use std::path::Path;
 use super::games_file::{self, GamesFileError, result_text};
 use crate::data::{self, Finish, GameRecord, PlyKind, RecordFileError};
 use crate::game::{Game, WdlAbs};
+use crate::util::text::plain;
 
 /// A game to be shown.
 #[derive(Clone, Debug)]
@@ -124,9 +125,14 @@ impl Shown {
         format!("{result}{why}")
     }
 
+    /// The players, fit to be shown.
+    fn names(&self) -> [String; 2] {
+        self.players.each_ref().map(|name| plain(name))
+    }
+
     /// One line about the game.
     pub fn line(&self) -> String {
-        let [first, second] = &self.players;
+        let [first, second] = self.names();
         format!("{:>6}  {first} - {second}  {}  {} plies", self.index, self.result(), self.record.plies.len())
     }
 
@@ -136,7 +142,7 @@ impl Shown {
     /// When the start is no position, which [`read_games`] has made sure of.
     pub fn text<G: Game>(&self, game: &G, color: bool) -> Result<String, String> {
         let draw = |state: &G::State, last| game.paint(state, last).render(color);
-        let [first, second] = &self.players;
+        let [first, second] = self.names();
         let names = game.player_names();
         let mut state = game.parse_state(&self.record.start).map_err(|error| error.to_string())?;
         let mut out = format!("game {}: {first} ({}) - {second} ({})\n\n", self.index, names[0], names[1]);
@@ -154,7 +160,7 @@ impl Shown {
         }
         out += &format!("\n{}\n", self.result());
         if let Some(fault) = &self.fault {
-            out += &format!("{fault}\n");
+            out += &format!("{}\n", plain(fault));
         }
         Ok(out)
     }

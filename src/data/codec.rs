@@ -17,6 +17,9 @@ use crate::game::{Action, Outcome, Player};
 use super::quant;
 use super::record::{Finish, GameRecord, PlyKind, PlyRecord, RecordEnd};
 
+/// No record has fewer bytes: one without texts and plies.
+pub(super) const SHORTEST_RECORD: usize = 28;
+
 /// Bytes of one ply without its policy.
 const PLY_BYTES: usize = 11;
 

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::codec::{decode_record, encode_record};
+use super::codec::{SHORTEST_RECORD, decode_record, encode_record};
 use super::record::GameRecord;
 use crate::util::publish::{PublishError, write_atomic};
 
@@ -282,18 +282,25 @@ pub(super) struct RawChunk {
 impl RawChunk {
     /// The encoded records.
     pub(super) fn records(&self) -> Result<Vec<&[u8]>, String> {
+        let announced = self.records as usize;
+        if announced > self.raw.len() / (4 + SHORTEST_RECORD) {
+            return Err(format!("a chunk of {} bytes announces {announced} records", self.raw.len()));
+        }
         let mut rest = &self.raw[..];
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(announced);
         while let Some((length, tail)) = rest.split_first_chunk::<4>() {
             let length = u32::from_le_bytes(*length) as usize;
             let Some((record, tail)) = tail.split_at_checked(length) else {
                 return Err("a record reaches beyond its chunk".into());
             };
+            if out.len() == announced {
+                return Err(format!("a chunk holds more records than the {announced} that are announced"));
+            }
             out.push(record);
             rest = tail;
         }
-        if !rest.is_empty() || out.len() != self.records as usize {
-            return Err(format!("a chunk holds {} records where {} are announced", out.len(), self.records));
+        if !rest.is_empty() || out.len() != announced {
+            return Err(format!("a chunk holds {} records where {announced} are announced", out.len()));
         }
         Ok(out)
     }

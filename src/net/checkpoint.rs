@@ -161,8 +161,12 @@ impl Checkpoint {
     /// The bytes of the file.
     fn to_bytes(&self) -> Vec<u8> {
         let info = serde_json::to_value(&self.info).expect("plain data has a JSON form");
-        let envelope =
-            Envelope { format: FORMAT, weights_digest: self.weights.digest(), info_digest: info_digest(&info), info };
+        let envelope = Envelope {
+            format: FORMAT,
+            weights_digest: self.weights.digest(),
+            info_digest: description_digest(&info),
+            info,
+        };
         let text = serde_json::to_string(&envelope).expect("plain data has a JSON form");
         let data: Vec<(&String, &Vec<usize>, Vec<u8>)> = self
             .weights
@@ -215,7 +219,7 @@ impl Checkpoint {
         if envelope.format != FORMAT {
             return Err(CheckpointError::OtherFormat { path: path.to_owned(), found: envelope.format });
         }
-        if info_digest(&envelope.info) != envelope.info_digest {
+        if description_digest(&envelope.info) != envelope.info_digest {
             return Err(damaged("its description was altered (the digest differs)".into()));
         }
         let info: CheckpointInfo = serde_json::from_value(envelope.info).map_err(unreadable)?;
@@ -254,8 +258,10 @@ impl Checkpoint {
     }
 }
 
-/// The digest of the description, over its JSON in the order in which the keys stand.
-fn info_digest(info: &serde_json::Value) -> String {
+/// The digest of a checkpoint's description (the member `info` of its metadata), over its JSON in the order in which the
+/// keys stand: for programs that write checkpoints of their own. It notices damage; like [`Weights::digest`] it is no
+/// protection against forgery, and everything in a description is checked for itself when it is read.
+pub fn description_digest(info: &serde_json::Value) -> String {
     let mut digest = Digest::default();
     digest.bytes(info.to_string().as_bytes());
     digest.to_string()

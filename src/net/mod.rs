@@ -19,7 +19,7 @@ mod torch;
 mod torch_infer;
 mod weights;
 
-pub use checkpoint::{Checkpoint, CheckpointError, CheckpointInfo, FORMAT, GameMismatch};
+pub use checkpoint::{Checkpoint, CheckpointError, CheckpointInfo, FORMAT, GameMismatch, description_digest};
 pub use choice::{Available, ChoiceError, DeviceName, Engine, EngineChoice, Precision, Resolved};
 pub use eager::EagerInference;
 pub use evaluator::NetEvaluator;

@@ -5,8 +5,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::dir::{DirError, RunDir};
-use super::rating::Meeting;
+use super::rating::{Meeting, Rated};
 use crate::util::publish::{PublishError, read_checked, write_checked};
+use crate::util::stats::GameCounts;
 
 /// Where in the cycle a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +82,8 @@ const KIND: [u8; 4] = *b"SPRS";
 const FORMAT: u32 = 3;
 /// The format before, which is read as well.
 const FORMER_FORMAT: u32 = 2;
+/// No run counts so far; sums of such numbers do not overflow.
+const MOST: u64 = 1 << 53;
 /// The file that holds the newest state.
 pub const NAME: &str = "run.state";
 
@@ -124,8 +127,42 @@ impl RunState {
             Err(PublishError::Format { found: FORMER_FORMAT, .. }) => read_checked(path, KIND, FORMER_FORMAT)?,
             read => read?,
         };
-        let damaged = |e: serde_json::Error| PublishError::Damaged { file: path.to_owned(), what: e.to_string() };
-        Ok(Some(serde_json::from_slice(&payload).map_err(damaged)?))
+        let damaged = |what: String| PublishError::Damaged { file: path.to_owned(), what };
+        let state: Self = serde_json::from_slice(&payload).map_err(|error| damaged(error.to_string()))?;
+        match state.impossible() {
+            None => Ok(Some(state)),
+            Some(field) => Err(damaged(format!("its `{field}` cannot be")).into()),
+        }
+    }
+
+    /// The first field that says what no run comes to, so that whoever goes on from a state can count with its numbers and
+    /// open the files it names.
+    fn impossible(&self) -> Option<&'static str> {
+        let generation = self.generation as usize;
+        let counts = [self.mark, self.step, self.samples, self.games, self.positions];
+        let stage = match self.stage {
+            Stage::Learn { done, total } => done <= total && total <= MOST,
+            Stage::Generate | Stage::Gate => true,
+        };
+        let is_plain = |name: &str| Path::new(name).file_name().is_some_and(|plain| plain == name);
+        let totals = &self.window_totals;
+        let met = |meeting: &Meeting| {
+            let GameCounts { wins, draws, losses } = meeting.games;
+            let known = |who| !matches!(who, Rated::Generation(generation) if generation > self.generation);
+            [wins, draws, losses].iter().all(|&games| games <= MOST) && known(meeting.a) && known(meeting.b)
+        };
+        let checks = [
+            ("generation", (1..u32::MAX).contains(&self.generation)),
+            ("stage", stage),
+            ("best", self.best <= self.generation),
+            ("mark, step, samples, games or positions", counts.iter().all(|&count| count <= MOST)),
+            ("trainer", self.trainer.as_ref().is_none_or(|trainer| is_plain(&trainer.name))),
+            ("window_totals", totals.is_sorted() && totals.iter().all(|&total| total <= MOST)),
+            ("window_totals", totals.len() == generation || totals.len() == generation + 1),
+            ("meetings", self.meetings.iter().all(met)),
+            ("hours", (0.0..=MOST as f64).contains(&self.hours)),
+        ];
+        checks.into_iter().find(|(_, holds)| !holds).map(|(field, _)| field)
     }
 
     /// The states at the ends of the last generations, from the newest on; those that cannot be read are left out.

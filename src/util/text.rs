@@ -32,13 +32,19 @@ pub fn one_line(exception: &str) -> String {
     cut(&told.join(" "))
 }
 
-/// `text` with what is beyond a thousand characters of a line left out.
+/// `text` on one line, with what would steer a terminal written out (`\u{1b}`): names in files of others may hold anything.
+pub fn plain(text: &str) -> String {
+    let sign = |sign: char| if sign.is_control() { sign.escape_debug().to_string() } else { sign.to_string() };
+    if text.contains(char::is_control) { text.chars().map(sign).collect() } else { text.to_owned() }
+}
+
+/// `text` with each line made [`plain`], and what is beyond a thousand characters of it left out.
 pub fn cut(text: &str) -> String {
     let cut = |line: &str| match line.char_indices().nth(LONGEST) {
         None => line.to_owned(),
         Some((end, _)) => format!("{}... ({} bytes)", &line[..end], line.len()),
     };
-    text.split('\n').map(cut).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(|line| cut(&plain(line))).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -60,5 +66,11 @@ mod tests {
         let text = cut(&format!("short\n{long}\n"));
         assert_eq!(text, format!("short\n{}... ({} bytes)\n", "ä".repeat(LONGEST), long.len()));
         assert_eq!(cut(&"x".repeat(LONGEST)), "x".repeat(LONGEST));
+    }
+
+    #[test]
+    fn nothing_that_is_shown_steers_a_terminal() {
+        assert_eq!(plain("a\u{1b}[2Jb\n\u{9b}ä"), "a\\u{1b}[2Jb\\n\\u{9b}ä");
+        assert_eq!(cut("one\u{7}\ntwo\r"), "one\\u{7}\ntwo\\r");
     }
 }
