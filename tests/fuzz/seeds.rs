@@ -168,6 +168,8 @@ fn run_states() -> Vec<Seed> {
         best_digest: "crc32:89abcdef:2345".to_owned(),
         games: 120,
         positions: 4500,
+        rejected: 2,
+        rollbacks: 1,
         window_totals: vec![0, 1024, 2048, 4096],
         meetings: vec![
             met(Rated::Generation(1), Rated::Anchor),
