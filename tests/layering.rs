@@ -64,6 +64,7 @@ const CRATES: &[(&str, Place)] = &[
     ("console", In(&["cli/"])),
     ("indicatif", In(&["run/", "analyze/", "cli/"])),
     ("jsonc-parser", In(&["run/", "cli/"])),
+    ("nix", In(&["play/"])),
     ("openvino", In(&["net/", "cli/doctor.rs"])),
     ("openvino-sys", In(&["net/", "cli/doctor.rs"])),
     ("prost", In(&["net/"])),

@@ -232,18 +232,18 @@ impl GameVisitor for Games<'_> {
             return true;
         };
         // The match goes on in the same file, and in another one.
-        let (file, games) = GamesFile::open(&game, self.0, header.clone()).expect("it could be read");
+        let (file, games) = GamesFile::open(&game, self.0, header.clone(), None).expect("it could be read");
         assert_eq!(games.len(), shown.len());
         file.finish().expect("it could be read");
         let again = arena::read_games(&game, self.0).expect("it could be read");
         assert!(again.iter().map(|one| one.index).eq(shown.iter().map(|one| one.index)));
         let copy = scratch("copy.jsonl");
         let _ = std::fs::remove_file(&copy);
-        let (mut file, none) = GamesFile::open(&game, &copy, header.clone()).expect("a new file can be written");
+        let (mut file, none) = GamesFile::open(&game, &copy, header.clone(), None).expect("a new file can be written");
         assert!(none.is_empty());
         games.iter().for_each(|one| file.add(&game, one).expect("it can be written"));
         drop(file);
-        let (_, copied) = GamesFile::open(&game, &copy, header).expect("what was written can be read");
+        let (_, copied) = GamesFile::open(&game, &copy, header, None).expect("what was written can be read");
         let same = |(a, b): (&sparring::play::Finished, &sparring::play::Finished)| {
             (a.index, a.seats, &a.record, &a.fault) == (b.index, b.seats, &b.record, &b.fault)
         };

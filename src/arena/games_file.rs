@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Finish, GameRecord, PlyKind, PlyRecord, RecordEnd};
 use crate::game::{Game, Outcome, Player, WdlAbs, full_name};
-use crate::play::{Clock, Finished};
+use crate::play::{Clock, Finished, Openings};
 use crate::util::publish::{PublishError, write_atomic};
 
 /// The format of the file. Another number is another format.
@@ -110,6 +110,8 @@ pub enum GamesFileError {
     Locked { file: String },
     #[error("{file}, line {line}: {problem}; restore the file or remove the line")]
     Line { file: String, line: usize, problem: String },
+    #[error("{file}: game {index} begins with another opening than in this match; restore the file or remove its line")]
+    Opening { file: String, index: u64 },
     #[error(transparent)]
     Publish(#[from] PublishError),
 }
@@ -194,6 +196,9 @@ impl Line {
         if let Some(wrong) = self.evaluations.iter().flatten().find(|e| !distribution(e)) {
             return Err(format!("the evaluation {wrong:?} is not three chances of sum 1"));
         }
+        if !self.reason.by_the_game() && self.reason != Finish::Adjudicated {
+            return Err(format!("games of a match do not end {:?}", self.reason));
+        }
         if (self.reason == Finish::Adjudicated) != self.fault.is_some() {
             return Err("an adjudicated game has a fault, and no other has one".to_owned());
         }
@@ -229,7 +234,10 @@ impl Line {
             plies: plies.collect::<Result<_, String>>()?,
             end: RecordEnd { outcome: *outcome, reason: self.reason },
         };
-        record.check(game).map_err(|error| error.to_string())?;
+        let last = record.check(game).map_err(|error| error.to_string())?;
+        if self.fault.is_some() && *outcome != Outcome::Win(game.to_move(&last).other()) {
+            return Err("the one at fault has not lost".to_owned());
+        }
         let clock =
             |side: usize| Clock { thinking: Duration::from_secs_f64(self.seconds[side]), moves: self.decisions[side] };
         Ok(Finished {
@@ -341,6 +349,30 @@ fn header(path: &Path, lines: &mut Lines<'_>) -> Result<Header, GamesFileError> 
     serde_json::from_str(&body).map_err(|error| lines.wrong(error.to_string()))
 }
 
+/// Which games a match has.
+#[derive(Debug)]
+pub struct Begins<'a, G: Game> {
+    /// Where its pairs begin.
+    pub openings: &'a Openings<G>,
+    /// How many there are.
+    pub games: u64,
+}
+
+impl<G: Game> Begins<'_, G> {
+    /// Leaves out games that are beyond those of the match, and says which of the others begins otherwise.
+    fn check(&self, game: &G, header: &Header, games: &mut Vec<Finished>) -> Result<(), u64> {
+        games.retain(|finished| finished.index < self.games);
+        let mut openings = self.openings.clone();
+        let mut other = |finished: &&Finished| {
+            let pair = finished.index as usize / 2 / header.encounters.len();
+            let (opening, record) = (openings.get(game, pair), &finished.record);
+            let made = record.plies.iter().take_while(|ply| ply.kind == PlyKind::Opening).map(|ply| ply.action);
+            record.start != game.state_text(&opening.start) || made.ne(opening.moves.iter().copied())
+        };
+        games.iter().find(&mut other).map_or(Ok(()), |finished| Err(finished.index))
+    }
+}
+
 /// Reads all; with `expected`, a file of that match alone.
 fn read_from<G: Game>(game: &G, path: &Path, file: File, expected: Option<&Header>) -> Result<Games, GamesFileError> {
     let mut lines = Lines::new(path, file);
@@ -354,11 +386,11 @@ fn read_from<G: Game>(game: &G, path: &Path, file: File, expected: Option<&Heade
     while let Some(line) = lines.next()? {
         let body = opened(&line).ok_or_else(|| lines.wrong("it is damaged"))?;
         let line: Line = serde_json::from_str(&body).map_err(|error| lines.wrong(error.to_string()))?;
-        let game = line.finished(game, &header).map_err(|problem| lines.wrong(problem))?;
-        if !seen.insert(game.index) {
-            return Err(lines.wrong(format!("game {} is there twice", game.index)));
+        let finished = line.finished(game, &header).map_err(|problem| lines.wrong(problem))?;
+        if !seen.insert(finished.index) {
+            return Err(lines.wrong(format!("game {} is there twice", finished.index)));
         }
-        games.push(game);
+        games.push(finished);
     }
     Ok(Games { header, games, whole: lines.bytes })
 }
@@ -372,11 +404,17 @@ pub struct GamesFile {
 }
 
 impl GamesFile {
-    /// Opens the file `path` for the match `header`, anew or with the games that it has.
+    /// Opens the file `path` for the match `header`: anew, or with the games that are there, as far as the match has them by
+    /// `begins`.
     ///
     /// # Errors
     /// When it cannot be read or written, is in use, or is of another match or no such file.
-    pub fn open<G: Game>(game: &G, path: &Path, header: Header) -> Result<(Self, Vec<Finished>), GamesFileError> {
+    pub fn open<G: Game>(
+        game: &G,
+        path: &Path,
+        header: Header,
+        begins: Option<&Begins<'_, G>>,
+    ) -> Result<(Self, Vec<Finished>), GamesFileError> {
         let failed = |error: std::io::Error| system(path, "opened", &error);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
         match file.try_lock() {
@@ -395,7 +433,12 @@ impl GamesFile {
             own.write(&sealed(&own.header.clone()))?;
             return Ok((own, Vec::new()));
         }
-        let read = read_from(game, path, own.file.try_clone().map_err(failed)?, Some(&own.header))?;
+        let mut read = read_from(game, path, own.file.try_clone().map_err(failed)?, Some(&own.header))?;
+        if let Some(begins) = begins {
+            begins
+                .check(game, &own.header, &mut read.games)
+                .map_err(|index| GamesFileError::Opening { file: path.display().to_string(), index })?;
+        }
         own.file.set_len(read.whole).and_then(|()| own.file.seek(std::io::SeekFrom::End(0))).map_err(failed)?;
         Ok((own, read.games))
     }
@@ -435,7 +478,11 @@ impl GamesFile {
         }
         lines.sort_by_key(|(index, _)| *index);
         let ordered: String = std::iter::once(header).chain(lines.into_iter().map(|(_, line)| line)).collect();
-        Ok(write_atomic(&self.path, ordered.as_bytes())?)
+        // A link stays one, and who may read the file may do so afterwards.
+        let place = self.path.canonicalize().map_err(failed)?;
+        let permissions = self.file.metadata().map_err(failed)?.permissions();
+        write_atomic(&place, ordered.as_bytes())?;
+        std::fs::set_permissions(&place, permissions).map_err(|error| system(&self.path, "written", &error))
     }
 }
 

@@ -34,7 +34,7 @@ fn a_line_is_a_game_of_its_match() {
 
 #[test]
 fn what_cannot_have_been_played_is_no_game() {
-    let wrongs: [(&str, Value, &str); 15] = [
+    let wrongs: [(&str, Value, &str); 16] = [
         ("index", json!(2), "between players [0, 2]"),
         ("index", json!(1u64 << 40), "no game 1099511627776"),
         ("seats", json!([0, 2]), "between players [2, 0]"),
@@ -47,10 +47,21 @@ fn what_cannot_have_been_played_is_no_game() {
         ("result", json!("2-0"), "none of 1-0"),
         ("reason", json!("adjudicated"), "fault"),
         ("fault", json!("it slept"), "fault"),
+        ("reason", json!("proven"), "do not end"),
         ("seconds", json!([1e300, 0.0]), "seconds"),
         ("seconds", json!([-1.0, 0.0]), "seconds"),
         ("decisions", json!([2, 1u64 << 63]), "decisions"),
     ];
+    // Who gave the game away has lost it.
+    let mut given = line();
+    given["reason"] = json!("adjudicated");
+    given["fault"] = json!("c: it slept");
+    given["moves"] = json!(["b1", "a2", "b2"]);
+    given["evaluations"] = json!([null, null, null]);
+    given["result"] = json!("0-1");
+    read(&given).unwrap();
+    given["result"] = json!("1/2-1/2");
+    assert!(read(&given).unwrap_err().contains("has not lost"));
     for (key, value, part) in wrongs {
         let mut wrong = line();
         wrong[key] = value;

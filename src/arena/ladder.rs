@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::games_file::{GamesFile, GamesFileError, Header};
+use super::games_file::{Begins, GamesFile, GamesFileError, Header};
 use super::hold::hold;
 use super::report::ratings;
 use super::{LadderChart, chart};
@@ -255,15 +255,16 @@ impl Climb {
         for folder in [&folder, &files.charts] {
             std::fs::create_dir_all(folder).map_err(|error| PublishError::writing(folder, "create", error))?;
         }
-        let (file, played) = open_games(game, &files.games, header)?;
         let total = self.total();
-        let played: Vec<Finished> = played.into_iter().filter(|game| game.index < total as u64).collect();
+        let openings = openings(game, params.seed);
+        let begins = Begins { openings: &openings, games: total as u64 };
+        let (file, played) = open_games(game, &files.games, header, &begins)?;
         begin(played.len());
         let threads = params.threads.clamp(1, total.max(1));
         let match_params = MatchParams {
             encounters,
             pairs: params.games / 2,
-            openings: openings(game, params.seed),
+            openings,
             sprt: None,
             seed: params.seed,
             pool: PoolParams { threads, slots: (total / threads).clamp(1, 64) },
@@ -341,8 +342,13 @@ impl GameVisitor for SolvesOpenings {
 }
 
 /// The file of the ladder's games; one of another ladder, or one that is damaged, is begun anew, for it can be made again.
-fn open_games<G: Game>(game: &G, path: &Path, header: Header) -> Result<(GamesFile, Vec<Finished>), GamesFileError> {
-    match GamesFile::open(game, path, header.clone()) {
+fn open_games<G: Game>(
+    game: &G,
+    path: &Path,
+    header: Header,
+    begins: &Begins<'_, G>,
+) -> Result<(GamesFile, Vec<Finished>), GamesFileError> {
+    match GamesFile::open(game, path, header.clone(), Some(begins)) {
         Err(
             GamesFileError::Other { .. }
             | GamesFileError::Foreign { .. }
@@ -351,7 +357,7 @@ fn open_games<G: Game>(game: &G, path: &Path, header: Header) -> Result<(GamesFi
         ) => {
             let failed = |error| PublishError::writing(path, "remove", error);
             std::fs::remove_file(path).map_err(failed)?;
-            GamesFile::open(game, path, header)
+            GamesFile::open(game, path, header, Some(begins))
         }
         opened => opened,
     }

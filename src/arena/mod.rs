@@ -8,7 +8,7 @@ mod replay;
 mod report;
 
 pub use chart::{LadderChart, chart};
-pub use games_file::{GamesFile, GamesFileError, Header, read_header};
+pub use games_file::{Begins, GamesFile, GamesFileError, Header, read_header};
 pub use hold::{Held, hold};
 pub use ladder::{ANCHORS, Climb, Ladder, LadderError, LadderFiles, LadderParams, Rung};
 pub use replay::{Shown, ShownError, game_of, read_games};

@@ -32,6 +32,8 @@ pub enum ShownError {
     Records(#[from] RecordFileError),
     #[error("{file} holds neither the games of a match (`pit --games-out`) nor those of self-play")]
     Foreign { file: String },
+    #[error("{file} is no ordinary file: what comes out of a pipe has to be put into a file first")]
+    NoFile { file: String },
     #[error("{file} holds no games")]
     Empty { file: String },
     #[error("{file}: {problem}")]
@@ -46,6 +48,9 @@ enum Source {
 /// What kind of file it is, and of what game.
 fn source(path: &Path) -> Result<(Source, String), ShownError> {
     let file = || path.display().to_string();
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(ShownError::NoFile { file: file() });
+    }
     match games_file::read_header(path) {
         Ok(header) => Ok((Source::Match, header.game)),
         Err(GamesFileError::Foreign { .. }) => match data::read(path) {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::data::Finish;
 use crate::play::{MatchReport, MatchTally};
 use crate::util::stats::{Anchor, Encounter, Estimate, RatingError, Sprt, Tally as _, Verdict, rate};
+use crate::util::text::plain;
 
 /// Drawn games added between any two who met when several players are rated, so that a whitewash leaves a finite rating.
 const PRIOR_DRAWS: f64 = 1.0;
@@ -138,6 +139,7 @@ impl Summary<'_> {
             }
         }
         for (fault, games) in report.faults.iter().take(10) {
+            let fault = plain(fault);
             line(format!("fault     {fault} ({games} game{})", if *games == 1 { "" } else { "s" }));
         }
         out

@@ -101,10 +101,11 @@ impl GameVisitor for Desk {
 
     fn visit<G: Game>(self, game: G) -> Outcome {
         let Self { order, spec } = self;
-        let stop = StopFlag::new();
-        let _signals = Signals::listen(&stop)?;
         let places = order.positions.as_deref().map(|path| read_places(&game, path));
         let places = places.transpose().map_err(Failure::Usage)?;
+        // Only now: to read from a pipe may take for ever.
+        let stop = StopFlag::new();
+        let _signals = Signals::listen(&stop)?;
         let moves: Vec<&str> = order.moves.iter().flat_map(|text| text.split_whitespace()).collect();
         let place = Place::new(&game, order.position.as_deref(), &moves);
         let place = place.map_err(|problem| Failure::Usage(format!("--position and --moves: {problem}")))?;

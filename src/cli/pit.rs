@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::live::Live;
 use super::{Failure, Outcome, print, usage_of};
-use crate::arena::{GamesFile, Header, Summary, hold};
+use crate::arena::{Begins, GamesFile, Header, Summary, hold};
 use crate::game::{Game, Place, full_name};
 use crate::games::{self, GameVisitor};
 use crate::net::EngineChoice;
-use crate::play::{Finished, MatchParams, Opening, Openings, PoolParams, gauntlet, round_robin};
+use crate::play::{MatchParams, Opening, Openings, PoolParams, gauntlet, round_robin};
 use crate::run::config::opening_plies;
 use crate::run::player::PlayerSpec;
 use crate::run::positions::read_places;
@@ -89,7 +89,6 @@ impl Pit {
 
     pub(super) fn run(self) -> Outcome {
         let stop = StopFlag::new();
-        let _signals = Signals::listen(&stop)?;
         if self.sprt.is_some() && self.players.len() > 2 {
             return Err(usage("--sprt compares two players; give it a match of two"));
         }
@@ -197,6 +196,9 @@ impl GameVisitor for Match<'_> {
 
     fn visit<G: Game>(self, game: G) -> Outcome {
         let (params, openings, repeated_openings) = self.params(&game)?;
+        // Only now: to read the openings from a pipe may take for ever.
+        let _signals = Signals::listen(&self.stop)?;
+        let all = 2 * params.pairs * params.encounters.len();
         let engine = EngineChoice::default();
         let open = |spec: &PlayerSpec| spec.open(&game, &engine).map_err(usage_of);
         let players = self.specs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
@@ -213,14 +215,13 @@ impl GameVisitor for Match<'_> {
                     encounters: params.encounters.clone(),
                     ..Header::new(&game, openings, self.pit.seed)
                 };
-                let opened = GamesFile::open(&game, path, header);
+                let begins = Begins { openings: &params.openings, games: all as u64 };
+                let opened = GamesFile::open(&game, path, header, Some(&begins));
                 let (file, played) = opened.map_err(|error| Failure::of(&error, error.is_usage()))?;
                 (Some(file), played)
             }
             None => (None, Vec::new()),
         };
-        let all = 2 * params.pairs * params.encounters.len();
-        let played: Vec<Finished> = played.into_iter().filter(|game| game.index < all as u64).collect();
         let live = Live::new(all, played.len());
         let began = Instant::now();
         let stop = || self.stop.is_set();

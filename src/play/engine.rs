@@ -1,8 +1,8 @@
 //! Players that are other programs: engines that speak UGI, the protocol of `sparring ugi`.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -117,8 +117,18 @@ static RUNNING: Mutex<Vec<Arc<Mutex<Child>>>> = Mutex::new(Vec::new());
 pub fn kill_engines() {
     let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     for child in running.iter() {
-        // Nothing better can be done when this fails.
-        let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
+        kill(&mut child.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Kills a process that [`Process::start`] has started, and those that it has started itself.
+fn kill(child: &mut Child) {
+    // Nothing better can be done when this fails.
+    let _ = child.kill();
+    #[cfg(unix)]
+    if let Ok(id) = i32::try_from(child.id()) {
+        // It leads a group of its own; there is none when all have ended.
+        let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(id), nix::sys::signal::Signal::SIGKILL);
     }
 }
 
@@ -126,7 +136,8 @@ pub fn kill_engines() {
 #[derive(Debug)]
 struct Process {
     child: Arc<Mutex<Child>>,
-    input: Option<ChildStdin>,
+    /// Commands for it, written by a thread: one that does not read them must not keep anybody waiting.
+    input: Option<SyncSender<String>>,
     /// Its lines, read by a thread that ends with them.
     lines: Receiver<Result<String, String>>,
     /// The last `wdl` that it told of since the last command.
@@ -151,7 +162,7 @@ impl Process {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| format!("{program:?} cannot be started: {error}"))?;
-        let (output, input) = (child.stdout.take(), child.stdin.take());
+        let (output, written) = (child.stdout.take(), child.stdin.take());
         let (told, lines) = sync_channel(MOST_LINES);
         let mut output = BufReader::new(output.expect("it was asked for"));
         std::thread::spawn(move || {
@@ -167,9 +178,18 @@ impl Process {
                 let _ = told.send(Err(format!("its line is longer than {} kB", LONGEST_LINE >> 10)));
             }
         });
+        let (input, commands) = sync_channel::<String>(MOST_LINES);
+        std::thread::spawn(move || {
+            let mut pipe = written.expect("it was asked for");
+            for line in commands {
+                if pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()).is_err() {
+                    return;
+                }
+            }
+        });
         let child = Arc::new(Mutex::new(child));
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(child.clone());
-        let mut process = Self { child, input, lines, opinion: None };
+        let mut process = Self { child, input: Some(input), lines, opinion: None };
         process.say("ugi")?;
         process.answer(START, "ugiok", &|| false)?;
         process.say("isready")?;
@@ -179,11 +199,11 @@ impl Process {
 
     fn say(&mut self, line: &str) -> Result<(), String> {
         self.opinion = None;
-        let input = self.input.as_mut().ok_or("it has ended")?;
-        let written = input.write_all(format!("{line}\n").as_bytes()).and_then(|()| input.flush());
-        written.map_err(|error| match self.ended_soon() {
-            Some(status) => format!("it has ended ({status})"),
-            None => format!("it takes no commands any more: {error}"),
+        let input = self.input.as_ref().ok_or("it has ended")?;
+        input.try_send(format!("{line}\n")).map_err(|error| match (error, self.ended_soon()) {
+            (_, Some(status)) => format!("it has ended ({status})"),
+            (TrySendError::Full(_), None) => "it does not read its commands".to_owned(),
+            (TrySendError::Disconnected(_), None) => "it takes no commands any more".to_owned(),
         })
     }
 
@@ -208,14 +228,17 @@ impl Process {
     fn answer(&mut self, longest: Duration, word: &str, stop: &dyn Fn() -> bool) -> Result<String, String> {
         let until = Instant::now() + longest;
         loop {
+            // Looked at for each line: one that says much has no more time than one that says nothing.
             let left = until.saturating_duration_since(Instant::now());
+            if stop() {
+                return Err("it was stopped".to_owned());
+            }
+            if left.is_zero() {
+                return Err(format!("it did not answer \"{word}\" within {:.1} s", longest.as_secs_f64()));
+            }
             let line = match self.lines.recv_timeout(left.min(LOOK_EVERY)) {
                 Ok(line) => line?,
-                Err(RecvTimeoutError::Timeout) if stop() => return Err("it was stopped".to_owned()),
-                Err(RecvTimeoutError::Timeout) if !left.is_zero() => continue,
-                Err(RecvTimeoutError::Timeout) => {
-                    return Err(format!("it did not answer \"{word}\" within {:.1} s", longest.as_secs_f64()));
-                }
+                Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => {
                     let how = self.ended_soon().map_or("it closed its output".to_owned(), |status| status.to_string());
                     return Err(format!("it ended ({how}) before it answered \"{word}\""));
@@ -235,15 +258,17 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(mut input) = self.input.take() {
-            let _ = input.write_all(b"quit\n");
+        if let Some(input) = self.input.take() {
+            let _ = input.try_send("quit\n".to_owned());
         }
-        if self.ended_soon().is_none() {
-            // It does not listen. Nothing better can be done when even this fails.
-            let mut child = self.child();
-            let _ = child.kill();
+        let ended = self.ended_soon().is_some();
+        let mut child = self.child();
+        // Also where it has ended itself: it may have started others.
+        kill(&mut child);
+        if !ended {
             let _ = child.wait();
         }
+        drop(child);
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|child| !Arc::ptr_eq(child, &self.child));
     }
@@ -317,6 +342,44 @@ mod tests {
         for _ in 0..3 {
             let turn = Turn { start: &text, moves: &[], state: &start, stop: &|| false };
             assert_eq!(mover.choose(&TicTacToe, &turn, Stream::test(1)), Ok(expected.into()));
+        }
+    }
+
+    #[test]
+    fn one_that_does_not_read_or_talks_without_end_has_no_more_time() {
+        let mut deaf = engine("yes \"$(printf 'ugiok\\nreadyok\\nbestmove b2')\"").mover();
+        let start = TicTacToe.startpos();
+        // A position that fills the pipe soon.
+        let text = TicTacToe.state_text(&start) + &" ".repeat(10_000);
+        let turn = Turn { start: &text, moves: &[], state: &start, stop: &|| false };
+        let told = (0..200).find_map(|_| deaf.choose(&TicTacToe, &turn, Stream::test(1)).err());
+        assert!(told.as_ref().is_some_and(|told| told.contains("does not read its commands")), "{told:?}");
+
+        let endless = greeting("while true; do echo info string x; done");
+        let asked = Instant::now();
+        let mut process = Process::start(&engine(&endless)).unwrap();
+        process.say("go").unwrap();
+        let told = process.answer(Duration::from_millis(300), "bestmove", &|| false).unwrap_err();
+        assert!(told.contains("did not answer") && asked.elapsed() < Duration::from_secs(20), "{told}");
+        assert!(process.answer(START, "bestmove", &|| true).unwrap_err().contains("stopped"));
+    }
+
+    #[test]
+    fn what_an_engine_has_started_ends_with_it() {
+        let marked = format!("sleep 7{:06}", std::process::id());
+        let wrapper = engine(&format!("{marked} & {}", greeting("echo bestmove b2")));
+        let running = || {
+            let entries = std::fs::read_dir("/proc").unwrap();
+            let lines = entries.filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok());
+            lines.filter(|line| String::from_utf8_lossy(line).replace('\0', " ").trim() == marked).count()
+        };
+        let process = Process::start(&wrapper).unwrap();
+        assert_eq!(running(), 1);
+        drop(process);
+        let gone = Instant::now();
+        while running() > 0 {
+            assert!(gone.elapsed() < Duration::from_secs(5), "it is still there");
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 

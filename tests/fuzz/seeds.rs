@@ -86,7 +86,7 @@ fn checkpoints() -> Vec<Seed> {
     vec![
         seed("valid-mlp", mlp.clone()),
         seed("valid-resnet", saved(&network(&TicTacToe, Architecture::Resnet(resnet)))),
-        seed("valid-flat-policy", saved(&network(&ConnectFour::default(), small()))),
+        seed("valid-flat-policy", saved(&network(&ConnectFour, small()))),
         seed("bad-empty", ""),
         seed("bad-cut", &mlp[..mlp.len() / 2]),
         seed("bad-longer", [&mlp[..], b"x"].concat()),
@@ -328,14 +328,17 @@ impl GameVisitor for Match {
             ..Header::new(&game, "4 random plies".to_owned(), 7)
         };
         file(|path| {
-            let (mut file, _) = GamesFile::open(&game, path, header.clone()).unwrap();
+            let (mut file, _) = GamesFile::open(&game, path, header.clone(), None).unwrap();
             for index in 0..2 {
                 let mut record = RandomGame(index).visit(game.clone());
                 record.plies.iter_mut().skip(1).for_each(|ply| (ply.kind, ply.policy) = (PlyKind::Fast, Vec::new()));
                 let broken = index == 1;
                 if broken {
                     record.plies.pop();
-                    record.end = RecordEnd { outcome: Outcome::Win(Player::First), reason: Finish::Adjudicated };
+                    let mut last = game.parse_state(&record.start).unwrap();
+                    record.plies.iter().for_each(|ply| game.play(&mut last, ply.action));
+                    let outcome = Outcome::Win(game.to_move(&last).other());
+                    record.end = RecordEnd { outcome, reason: Finish::Adjudicated };
                 }
                 let value = WdlAbs { first: 0.5, draw: 0.25, second: 0.25 };
                 let opinions = (0..record.plies.len()).map(|ply| (ply % 2 == 1).then_some(value)).collect();
