@@ -207,12 +207,10 @@ fn phase(said: &str) -> String {
             phase = "resuming";
         }
         let Some(told) = line.strip_prefix("generation ") else { continue };
-        phase = match told.split_once(": ").and_then(|(_, told)| told.split_once(", ")) {
-            Some((begun, _)) if !begun.contains("done in") => {
-                SPOTS.iter().map(|spot| spot.0).find(|name| *name == begun).expect("a phase with a spot")
-            }
-            _ => "publication",
-        };
+        // "1: training, 53 steps", "1: training done in 0.2 s, step 53", "1 finished: step 53"
+        let begun = told.split_once(": ").and_then(|(_, told)| told.split_once(", "));
+        let begun = begun.and_then(|(begun, _)| SPOTS.iter().map(|spot| spot.0).find(|name| *name == begun));
+        phase = begun.unwrap_or("publication");
     }
     phase.to_owned()
 }
