@@ -43,7 +43,7 @@ const LONG: &str = r#"{
   "selfplay": { "games": 250, "simulations": 64, "threads": 1, "parallel_games": 8, "cache_megabytes": 0 },
   "replay": { "min_positions": 300, "reuse": 4 },
   "training": { "batch_size": 2048 },
-  "gate": { "games": 40, "simulations": 64, "opening_plies": 2, "anchor_games": 20, "anchor_simulations": 300 },
+  "gate": { "games": 40, "simulations": 64, "opening_plies": 2, "elo0": -100, "elo1": -50, "anchor_games": 20, "anchor_simulations": 300 },
   "stop": { "iterations": 2 }
 }"#;
 
@@ -196,7 +196,7 @@ fn seconds(run: &Path) -> BTreeMap<String, f64> {
             all.entry(name.to_owned()).or_default().extend(line.get(tag).and_then(serde_json::Value::as_f64));
         }
     }
-    all.into_iter().map(|(name, all)| (name, all.iter().sum::<f64>() / all.len() as f64)).collect()
+    all.into_iter().map(|(name, all)| (name, all.iter().sum::<f64>() / all.len().max(1) as f64)).collect()
 }
 
 /// The phase that a run is in, by what it has said.
@@ -207,12 +207,10 @@ fn phase(said: &str) -> String {
             phase = "resuming";
         }
         let Some(told) = line.strip_prefix("generation ") else { continue };
-        phase = match told.split_once(": ").and_then(|(_, told)| told.split_once(", ")) {
-            Some((begun, _)) if !begun.contains("done in") => {
-                SPOTS.iter().map(|spot| spot.0).find(|name| *name == begun).expect("a phase with a spot")
-            }
-            _ => "publication",
-        };
+        // "1: training, 53 steps", "1: training done in 0.2 s, step 53", "1 finished: step 53"
+        let begun = told.split_once(": ").and_then(|(_, told)| told.split_once(", "));
+        let begun = begun.and_then(|(begun, _)| SPOTS.iter().map(|spot| spot.0).find(|name| *name == begun));
+        phase = begun.unwrap_or("publication");
     }
     phase.to_owned()
 }
@@ -260,7 +258,7 @@ impl Victim<'_> {
             (_, code) => panic!("{}: exit code {code} in {phase}: {}", self.label, done.err),
         }
         if started && signal != "KILL" {
-            assert!(exit < PROMPT, "{}: {phase} took {exit:?} to end", self.label);
+            assert!(exit < PROMPT, "{}: {phase} took {exit:?} to end at {signal}: {}", self.label, done.err);
         }
         self.assert_nothing_lost(&done.err);
         self.assert_no_orphans();
@@ -328,6 +326,7 @@ impl Victim<'_> {
     /// Ends the process. Returns what signals it took, too.
     fn strike(&self, mut process: Process, blow: Blow) -> (&'static str, Done) {
         match blow {
+            _ if process.has_ended() => ("", process.finish()),
             Blow::Kill => {
                 process.kill();
                 ("KILL", process.finish())
@@ -339,18 +338,22 @@ impl Victim<'_> {
             }
             Blow::Twice => {
                 process.signal("INT");
-                let second = Instant::now() + Duration::from_millis(600);
-                let mut ended = true;
+                let second = Instant::now() + Duration::from_millis(800);
+                let mut is_late = false;
                 process.wait_until(Duration::from_millis(2), |_| {
-                    ended = Instant::now() < second;
-                    !ended
+                    is_late = Instant::now() >= second;
+                    is_late
                 });
-                if ended {
+                if !is_late || process.has_ended() {
                     return ("INT", process.finish());
                 }
                 process.signal("TERM");
                 let asked = Instant::now();
                 let done = process.finish();
+                if done.err.contains("everything is saved") {
+                    // The first signal was quicker after all, or came so late that the second one was taken for its echo.
+                    return ("INT", done);
+                }
                 assert!(asked.elapsed() < Duration::from_secs(2), "{}: {:?}", self.label, asked.elapsed());
                 ("INT, TERM", done)
             }
@@ -456,7 +459,6 @@ fn a_run_that_is_killed_at_any_moment_ends_the_same() {
         sets.push(format!("selfplay.parallel_games={}", ["1", "3", "8", "null"][random.below(4)]));
         sets
     };
-    let long = Plan { name: "long phases", config: LONG, iterations: 2, blows: 12, sets: |_| threads(1) };
     let plans = [plan("one thread", |_| threads(1)), plan("two threads", |_| threads(2)), plan("mixed threads", mixed)];
     let mut sum = Table::new();
     let tables = std::thread::scope(|scope| {
@@ -464,8 +466,7 @@ fn a_run_that_is_killed_at_any_moment_ends_the_same() {
         let handles: Vec<_> = plans.iter().map(|plan| scope.spawn(move || disturb(plan, reference))).collect();
         handles.into_iter().map(|handle| handle.join().unwrap()).collect::<Vec<_>>()
     });
-    let tables = tables.into_iter().chain([disturb(&long, &undisturbed("kills-long", LONG))]);
-    for (key, cell) in tables.flatten() {
+    for (key, cell) in tables.into_iter().flatten() {
         let all = sum.entry(key).or_default();
         all.count += cell.count;
         all.exit = all.exit.max(cell.exit);
@@ -477,4 +478,12 @@ fn a_run_that_is_killed_at_any_moment_ends_the_same() {
     for phase in ["start", "creation", "self-play", "training", "gate", "rating games", "publication"] {
         assert!(sum.keys().any(|(found, _)| found == phase), "nothing was killed in {phase}");
     }
+}
+
+#[test]
+#[ignore = "slow: kills a run in the middle of phases that take seconds"]
+fn a_run_that_is_killed_in_long_phases_ends_the_same() {
+    let plan = Plan { name: "long phases", config: LONG, iterations: 2, blows: 12, sets: |_| threads(1) };
+    let table = disturb(&plan, &undisturbed("kills-long", LONG));
+    assert!(table.values().map(|cell| cell.count).sum::<usize>() >= 10);
 }

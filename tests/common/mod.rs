@@ -104,6 +104,11 @@ impl Process {
         self.child.id()
     }
 
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// What it has said on stderr so far.
     pub fn said(&self) -> String {
         self.err.text()
@@ -114,12 +119,11 @@ impl Process {
     pub fn wait_until(&mut self, pause: Duration, mut ready: impl FnMut(&str) -> bool) {
         let began = Instant::now();
         loop {
-            let ended = self.child.try_wait().unwrap();
-            let said = self.said();
-            if ready(&said) || ended.is_some() {
+            let ended = self.has_ended();
+            if ready(&self.said()) || ended {
                 return;
             }
-            assert!(began.elapsed() < LIMIT, "nothing happens:\n{said}");
+            assert!(began.elapsed() < LIMIT, "nothing happens:\n{}", self.said());
             std::thread::sleep(pause);
         }
     }
