@@ -146,7 +146,8 @@ fn killed_and_resumed_it_ends_the_same() {
 
 #[test]
 fn what_a_kill_left_undone_is_done_at_the_next_start() {
-    let sets = ["stop.iterations=1", "selfplay.games=20"];
+    // The candidate wins its gate, after which its checkpoint is published again, with an Elo.
+    let sets = ["stop.iterations=1", "selfplay.games=20", "gate.elo0=-400", "gate.elo1=-300"];
     let verify = |place: &Place| run(["inspect".as_ref(), "--verify".as_ref(), place.run().as_os_str()]);
     // In the middle of the gate, with the candidate copied as the best network already.
     let place = Place::new(CONFIG);
@@ -159,7 +160,8 @@ fn what_a_kill_left_undone_is_done_at_the_next_start() {
     fs::copy(place.run().join("checkpoints/gen-000001.safetensors"), &copy).unwrap();
     verify(&place).expect(0);
     // And its checkpoint published with an Elo that the pointer does not know of.
-    let other = after_one_generation();
+    let other = Place::new(CONFIG);
+    other.train(&sets).finish().expect(0);
     let rated = fs::read(other.run().join("checkpoints/gen-000001.safetensors")).unwrap();
     assert_ne!(fs::read(place.run().join("checkpoints/gen-000001.safetensors")).unwrap(), rated);
     fs::write(place.run().join("checkpoints/gen-000001.safetensors"), rated).unwrap();

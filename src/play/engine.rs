@@ -373,14 +373,17 @@ mod tests {
             let lines = entries.filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok());
             lines.filter(|line| String::from_utf8_lossy(line).replace('\0', " ").trim() == marked).count()
         };
+        let wait = |wanted: usize| {
+            let began = Instant::now();
+            while running() != wanted {
+                assert!(began.elapsed() < Duration::from_secs(20), "{} run, not {wanted}", running());
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        };
         let process = Process::start(&wrapper).unwrap();
-        assert_eq!(running(), 1);
+        wait(1);
         drop(process);
-        let gone = Instant::now();
-        while running() > 0 {
-            assert!(gone.elapsed() < Duration::from_secs(5), "it is still there");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait(0);
     }
 
     #[test]

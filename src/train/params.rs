@@ -55,15 +55,15 @@ pub struct TrainParams {
 #[serde(default, deny_unknown_fields)]
 pub struct NonFiniteParams {
     /// Batches of one generation that are left out because their loss or gradient is not finite; with one more, or a
-    /// network that has come to such numbers, follows `then`. Default 10.
+    /// network that has come to such numbers, follows `then`.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-unit" = "batches"))]
     pub skip: u64,
-    /// What follows then. Default `rollback`.
+    /// What follows then.
     pub then: NonFiniteAction,
-    /// Factor of the learning rate for the rest of the run with each return. Default 0.5.
-    #[schemars(range(min = 0.000_001, max = 1.0))]
+    /// Factor of the learning rate for the rest of the run with each return.
+    #[schemars(range(min = 0.000_001, max = 1.0), extend("x-unit" = "none"))]
     pub rate_factor: f64,
-    /// Returns in the whole run; after so many it stops. Default 3.
+    /// Returns in the whole run; after so many it stops.
     #[schemars(range(min = 0, max = 100), extend("x-unit" = "returns"))]
     pub rollbacks: u32,
 }
