@@ -86,7 +86,7 @@ fn checkpoints() -> Vec<Seed> {
     vec![
         seed("valid-mlp", mlp.clone()),
         seed("valid-resnet", saved(&network(&TicTacToe, Architecture::Resnet(resnet)))),
-        seed("valid-flat-policy", saved(&network(&ConnectFour::default(), small()))),
+        seed("valid-flat-policy", saved(&network(&ConnectFour, small()))),
         seed("bad-empty", ""),
         seed("bad-cut", &mlp[..mlp.len() / 2]),
         seed("bad-longer", [&mlp[..], b"x"].concat()),
