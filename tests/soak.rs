@@ -26,6 +26,8 @@ const MOST_GROWTH: f64 = 1024.0;
 /// Blocks of samples. Memory goes up and down within a generation; its lowest point in a block, which holds several generations,
 /// does not, unless something stays behind.
 const BLOCKS: usize = 14;
+/// Generations before anything is looked at.
+const WARM_UP: usize = 40;
 /// Generations that are looked at at least, however slow the machine is.
 const LEAST_GENERATIONS: usize = 3 * BLOCKS;
 const BETWEEN: Duration = Duration::from_millis(100);
@@ -75,12 +77,15 @@ fn memory_threads_and_files_stay_flat() {
     let (config, run) = (scratch.path().join("config.json"), scratch.path().join("run"));
     fs::write(&config, CONFIG).unwrap();
     let mut process = Process::start(&mut train(&config, &run, &[]));
-    process.wait_for("generation 20 finished");
+    let generations = || {
+        let metrics = fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
+        metrics.matches("\"event\":\"generation\"").count()
+    };
+    for generation in 1..=WARM_UP {
+        process.wait_for(&format!("generation {generation} finished"));
+    }
 
-    let (began, mut samples) = (Instant::now(), Vec::new());
-    let generations =
-        || fs::read_to_string(run.join("metrics.jsonl")).unwrap().matches("\"event\":\"generation\"").count();
-    let before = generations();
+    let (began, before, mut samples) = (Instant::now(), generations(), Vec::new());
     while began.elapsed() < Duration::from_secs(seconds) || generations() < before + LEAST_GENERATIONS {
         samples.push((began.elapsed(), sample(process.id())));
         std::thread::sleep(BETWEEN);
