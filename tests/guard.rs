@@ -94,7 +94,9 @@ fn training_leaves_bad_batches_out_and_returns() {
         process.signal("KILL");
         drop(process.finish());
     }
-    other.train(&[]).finish().expect(0);
+    // What holds for the rest of the run is told, and does not follow the config.
+    let done = other.train(&["training.non_finite.rate_factor=0.5"]).finish().expect(0);
+    assert!(done.err.contains("the learning rate is 0.01 of what the config says"), "{}", done.err);
     assert_eq!(named(networks(&other.run())), named(networks(&place.run())));
     assert_eq!((other.told("batch_rejected").len(), other.told("rolled_back").len()), (5, 1));
 }

@@ -41,6 +41,14 @@ impl Inspect {
                 Err(RecordFileError::Foreign { .. }) => {}
                 read => return show(&games(&read?)),
             }
+            if let Some(run) = part_of_run(&self.path) {
+                return Err(Failure::Usage(format!(
+                    "{} is a file of the run {}, but neither a checkpoint nor games: `sparring inspect {1}` tells of the run, \
+                     with --verify whether this file is whole",
+                    self.path.display(),
+                    run.display()
+                )));
+            }
             match read_header(&self.path) {
                 Err(GamesFileError::Foreign { .. }) => {}
                 header => return show(&json!({ "match": header?, "games": "`sparring replay` shows them" })),
@@ -55,6 +63,17 @@ impl Inspect {
     }
 }
 
+/// The run that a file is in, where it is a file of a run that cannot be shown alone.
+fn part_of_run(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    let is_run = |folder: &&Path| matches!(RunDir::new(*folder).find(), Ok(Found::Run));
+    let run = [Some(folder), folder.parent()].into_iter().flatten().find(is_run)?;
+    let shown = [run.join("checkpoints"), run.join("ladder"), run.join("games"), run.join("damaged")];
+    let is_network =
+        path.extension().is_some_and(|end| end == "safetensors") && !path.starts_with(run.join("rejected"));
+    (!shown.iter().any(|place| path.starts_with(place)) && !is_network).then(|| run.to_owned())
+}
+
 fn whole(path: &Path) -> Outcome {
     let dir = RunDir::new(path);
     if !matches!(dir.find(), Ok(Found::Run)) {
@@ -65,7 +84,9 @@ fn whole(path: &Path) -> Outcome {
     match found.problems.len() {
         0 => Ok(()),
         count => Err(Failure::Failed(format!(
-            "{count} of {} files are damaged or missing; `sparring train` says what it makes of them",
+            "{count} problem{} in {} files; `sparring train` mends what it can and says what is lost, without touching what it \
+             cannot (docs/run-directory.md)",
+            if count == 1 { "" } else { "s" },
             found.files
         ))),
     }

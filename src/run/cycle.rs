@@ -59,7 +59,8 @@ pub enum RunError {
     #[error("{} is not the file that the run made, it has another digest: restore it from a copy", .file.display())]
     Exchanged { file: PathBuf },
     #[error(
-        "{folder}: what the run would go on from is of another run (another game, seed, network or optimizer): restore its own files from a copy"
+        "{folder}: what the run would go on from is of another run (another game, seed, network, optimizer or number of training_threads): restore its own \
+         files from a copy"
     )]
     OtherRun { folder: String },
     #[error("{} of the generation in progress cannot be used: {problem}; restore it from a copy", .file.display())]
@@ -87,8 +88,8 @@ pub enum RunError {
     #[error(transparent)]
     Train(#[from] TrainError),
     #[error(
-        "training of generation {generation}: {reason}; {remedy}. Batches that were left out are in {folder}. The run can be \
-         resumed with a lower training.learning_rate"
+        "training of generation {generation}: {reason}; {remedy}. Batches that were left out, if any, are kept in \
+         {folder}. The run can be resumed with a lower training.learning_rate"
     )]
     NotFinite { generation: u32, reason: String, remedy: &'static str, folder: String },
 }
@@ -181,6 +182,15 @@ impl<'a, G: Game> Cycle<'a, G> {
         let (game, generation, step) = (full_name(&self.game), self.state.generation, self.state.step);
         let resumed = self.state.mark > 0;
         self.tell(&Event::RunStarted { run: self.name.clone(), game, resumed, generation, step })?;
+        if self.state.rollbacks > 0 {
+            self.tell(&Event::Notice(format!(
+                "the learning rate is {} of what the config says, since training has returned to the beginning of a \
+                 generation {} time{} (training.non_finite)",
+                self.state.rate_factor,
+                self.state.rollbacks,
+                if self.state.rollbacks == 1 { "" } else { "s" }
+            )))?;
+        }
         let result = self.stages();
         match &result {
             Ok(Ended::Complete(reason)) => self.tell(&Event::RunStopped { reason: reason.clone(), complete: true })?,

@@ -314,7 +314,7 @@ pub enum Event {
         /// Where the batch is kept; `None` when enough of them are.
         file: Option<String>,
     },
-    /// The training returned to the begin of a generation.
+    /// The training returned to the beginning of a generation.
     RolledBack {
         /// The generation that learns.
         generation: u32,

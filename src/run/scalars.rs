@@ -13,7 +13,7 @@ pub(super) fn of(event: &Event) -> Vec<Scalar> {
         )],
         Event::RolledBack { rate_factor, .. } => vec![scalar(
             "train/rate_factor",
-            "Factor of the learning rate since the training returned to the begin of a generation.",
+            "Factor of the learning rate since the training returned to the beginning of a generation.",
             *rate_factor,
         )],
         Event::SelfPlay(summary) => self_play(summary),

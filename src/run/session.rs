@@ -95,9 +95,12 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
             let lock = dir.open()?;
             let text = std::fs::read_to_string(dir.config())
                 .map_err(|e| DirError::from(PublishError::reading(&dir.config(), e)))?;
-            let stored = RunConfig::parse(&dir.config().display().to_string(), &text, &[])
+            let mut stored = RunConfig::parse(&dir.config().display().to_string(), &text, &[])
                 .map_err(SessionError::StoredConfig)?;
             config.training_threads = config.training_threads.or(stored.training_threads);
+            // Somebody who has lost the file may have made it anew, without what was chosen at the start.
+            config.training_threads = Some(config.training_threads() as u32);
+            stored.training_threads = stored.training_threads.or(config.training_threads);
             let changes = diff(&resolved_value(&stored), &resolved_value(&config));
             let (fixed, free): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(|change| {
                 IDENTITY.iter().any(|key| change.path == *key || change.path.starts_with(&format!("{key}.")))

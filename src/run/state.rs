@@ -66,9 +66,12 @@ pub struct RunState {
     /// Batches of the generation in progress that were left out because something was not finite.
     #[serde(default)]
     pub rejected: u64,
-    /// Times that the training has returned to the begin of a generation because of too many of them.
+    /// Times that the training has returned to the beginning of a generation because of too many of them.
     #[serde(default)]
     pub rollbacks: u32,
+    /// What the learning rate is multiplied with since then.
+    #[serde(default = "full_rate")]
+    pub rate_factor: f64,
     /// Draw weights of all games after each generation, as the replay window counts them; the first entry is
     /// generation 0, which has no games.
     pub window_totals: Vec<u64>,
@@ -76,6 +79,10 @@ pub struct RunState {
     pub meetings: Vec<Meeting>,
     /// Hours of work so far, over all parts of the run.
     pub hours: f64,
+}
+
+fn full_rate() -> f64 {
+    1.0
 }
 
 const KIND: [u8; 4] = *b"SPRS";
@@ -104,6 +111,7 @@ impl RunState {
             positions: 0,
             rejected: 0,
             rollbacks: 0,
+            rate_factor: full_rate(),
             window_totals: vec![0],
             meetings: Vec::new(),
             hours: 0.0,
@@ -214,7 +222,7 @@ mod tests {
         let state = RunState { mark: 7, games: 40, stage: Stage::Learn { done: 1, total: 9 }, ..RunState::default() };
         // Format 2 did not know what run it was of, nor of numbers that are not finite.
         let mut former = serde_json::to_value(&state).unwrap();
-        for key in ["run", "rejected", "rollbacks"] {
+        for key in ["run", "rejected", "rollbacks", "rate_factor"] {
             former.as_object_mut().unwrap().remove(key).unwrap();
         }
         write_checked(&path, KIND, FORMER_FORMAT, former.to_string().as_bytes()).unwrap();

@@ -51,7 +51,8 @@ impl StopParams {
     /// The goal that is reached, in words; `None` while the run goes on.
     pub fn reached(&self, done: &Done) -> Option<String> {
         if let Some(goal) = self.iterations.filter(|&goal| done.iterations >= goal) {
-            return Some(format!("{goal} generations are done (stop.iterations)"));
+            let are = if goal == 1 { "generation is" } else { "generations are" };
+            return Some(format!("{goal} {are} done (stop.iterations)"));
         }
         if let Some(goal) = self.games.filter(|&goal| done.games >= goal) {
             return Some(format!("{} games are played, {goal} were asked for (stop.games)", done.games));

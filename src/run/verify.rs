@@ -46,24 +46,25 @@ pub fn verify(dir: &RunDir) -> Result<Verification, DirError> {
     let text = desk.look(&dir.config(), |path| fs::read_to_string(path).map_err(|error| error.to_string()));
     let config = text.and_then(|text| {
         let parsed = RunConfig::parse("config.json", &text, &[]);
-        parsed.map_err(|errors| desk.blame(&dir.config(), errors.to_string())).ok()
+        parsed
+            .map_err(|errors| desk.blame(&dir.config(), format!("{errors}; networks and games were not looked at")))
+            .ok()
     });
     desk.metrics();
     desk.charts()?;
-    let mut states = Vec::new();
-    let newest = dir.state_file(NAME);
-    states.extend(desk.look(&newest, |_| match RunState::load(dir) {
+    let newest = desk.look(&dir.state_file(NAME), |_| match RunState::load(dir) {
         Ok(Some(state)) => Ok(state),
         Ok(None) => Err("it is missing".to_owned()),
         Err(error) => Err(error.to_string()),
-    }));
+    });
+    let mut states: Vec<RunState> = newest.iter().cloned().collect();
     for generation in dir.ends()? {
         let file = dir.end_file(generation);
         states.extend(desk.look(&file, |path| RunState::read(path).map_err(|error| error.to_string())).flatten());
     }
-    desk.states(&states);
+    desk.states(&states, newest.as_ref());
     for which in [Which::Best, Which::Latest] {
-        desk.pointer(which, states.first());
+        desk.pointer(which, newest.as_ref());
     }
     if let Some(config) = config {
         let work = Contents { desk: &mut desk, config: &config };
@@ -126,8 +127,8 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// What the states name is there as they name it.
-    fn states(&mut self, states: &[RunState]) {
+    /// What the states name is there as they name it. The best checkpoint and its copy are those of the `newest`.
+    fn states(&mut self, states: &[RunState], newest: Option<&RunState>) {
         let mut named: Vec<(PathBuf, &str)> = Vec::new();
         for state in states {
             if let Some(TrainerFile { name, digest }) = &state.trainer {
@@ -136,7 +137,7 @@ impl Desk<'_> {
         }
         // The network that is being compared: its publication as the best one may have been cut off before the state says so.
         let mut candidate = None;
-        if let Some(newest) = states.first().filter(|state| state.mark > 0) {
+        if let Some(newest) = newest.filter(|state| state.mark > 0) {
             named.push((self.dir.checkpoint(newest.best), &newest.best_digest));
             named.push((self.dir.best_copy(), &newest.best_digest));
             if newest.stage == Stage::Gate {

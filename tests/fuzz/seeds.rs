@@ -170,6 +170,7 @@ fn run_states() -> Vec<Seed> {
         positions: 4500,
         rejected: 2,
         rollbacks: 1,
+        rate_factor: 0.3,
         window_totals: vec![0, 1024, 2048, 4096],
         meetings: vec![
             met(Rated::Generation(1), Rated::Anchor),

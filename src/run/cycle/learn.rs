@@ -28,13 +28,8 @@ impl<G: Game> Cycle<'_, G> {
         if let Some(TrainerFile { name, .. }) = &self.state.trainer {
             trainer.load_state(&self.dir.state_file(name))?;
         }
-        trainer.set_rate_factor(self.rate_factor());
+        trainer.set_rate_factor(self.state.rate_factor);
         Ok(trainer)
-    }
-
-    /// What the learning rate is multiplied with after so many returns.
-    fn rate_factor(&self) -> f64 {
-        (0..self.state.rollbacks).fold(1.0, |factor, _| factor * self.config.training.non_finite.rate_factor)
     }
 
     pub(super) fn learn(&mut self, first: u64, total: u64) -> Result<(), RunError> {
@@ -89,7 +84,8 @@ impl<G: Game> Cycle<'_, G> {
             return Err(error);
         }
         let reason = if taught.broken_off {
-            Some(format!("{} batches were not finite (the last one: {})", rejected.get(), last.into_inner()))
+            let batches = if rejected.get() == 1 { "batch was" } else { "batches were" };
+            Some(format!("{} {batches} not finite (the last one: {})", rejected.get(), last.into_inner()))
         } else {
             let mut batch = Batch::new(&self.game, batch_size);
             lesson.fill(total, &mut batch).map_err(LearnError::from)?;
@@ -147,12 +143,12 @@ impl<G: Game> Cycle<'_, G> {
 
     /// Returns to where the training of this generation began, or ends the run, as the config says.
     fn roll_back(&mut self, reason: String, total: u64) -> Result<(), RunError> {
-        let NonFiniteParams { then, rollbacks, .. } = self.config.training.non_finite;
+        let NonFiniteParams { then, rollbacks, rate_factor, .. } = self.config.training.non_finite;
         let generation = self.state.generation;
         let remedy = match then {
             NonFiniteAction::Stop => Some("training.non_finite.then asks to stop"),
             NonFiniteAction::Rollback if self.state.rollbacks >= rollbacks => Some(
-                "the training has returned to the begin of a generation as often as training.non_finite.rollbacks allows",
+                "the training has returned to the beginning of a generation as often as training.non_finite.rollbacks allows",
             ),
             NonFiniteAction::Rollback => None,
         };
@@ -167,8 +163,9 @@ impl<G: Game> Cycle<'_, G> {
         self.state.samples = end.samples;
         self.state.rejected = 0;
         self.state.rollbacks += 1;
+        self.state.rate_factor *= rate_factor;
         self.state.stage = Stage::Learn { done: 0, total };
-        let (step, rate_factor) = (self.state.step, self.rate_factor());
+        let (step, rate_factor) = (self.state.step, self.state.rate_factor);
         self.tell(&Event::RolledBack { generation, step, reason, rate_factor })?;
         self.save()
     }

@@ -13,6 +13,9 @@ use crate::run::state::{self, RunState, Stage, TrainerFile};
 use crate::train::{StateError, TrainError};
 use crate::util::publish::PublishError;
 
+/// What errors advise that a run does itself.
+const REMEDY: &str = "; restore it from a copy";
+
 /// The states that a run may go on from, the newest first.
 #[derive(Debug)]
 pub struct States {
@@ -114,7 +117,8 @@ impl<G: Game> Cycle<'_, G> {
                         mends.aside.extend(file.map(Path::to_owned));
                         let end = self.state.generation - 1;
                         mends.back = Some(format!(
-                            "{told}; the run goes back to the end of generation {end} and does again what came after"
+                            "{}; the run goes back to the end of generation {end} and does again what came after",
+                            told.trim_end_matches(REMEDY)
                         ));
                     }
                     return Ok(mends);
@@ -192,6 +196,7 @@ impl<G: Game> Cycle<'_, G> {
                 self.dir.set_aside(&best)?;
             }
             publish_copy(&copy, &best)?;
+            let told = told.trim_end_matches(REMEDY);
             self.tell(&Event::Warning(format!("{told}; it is restored from the copy in state/")))?;
         }
         Ok(())
@@ -314,7 +319,9 @@ impl<G: Game> Cycle<'_, G> {
                 Ok(Some(read.records))
             }
             Err(RecordFileError::System(error @ PublishError::Missing { .. })) => {
-                self.tell(&Event::Warning(format!("{error}: the run goes on without these games")))?;
+                self.tell(&Event::Warning(format!(
+                    "{error} (lost, or removed by keep.games): the run goes on without these games"
+                )))?;
                 Ok(None)
             }
             Err(error) if error.is_damage() => {
