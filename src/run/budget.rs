@@ -218,6 +218,9 @@ impl Part {
 /// Generations that are spoken of where a run has no end that can be counted.
 const UNKNOWN: u64 = 10;
 
+/// No run has so many; a goal that is farther is none that can be counted.
+const MOST: u64 = 1_000_000_000;
+
 fn sum(parts: &[Part]) -> u64 {
     parts.iter().fold(0, |sum, part| sum.saturating_add(part.bytes))
 }
@@ -248,7 +251,7 @@ impl GameVisitor for Predict<'_> {
             config,
             engine,
             spec: NetSpec::for_game(&game, config.network.clone()),
-            generations: generations(config, state, nature.mean_plies),
+            generations: generations(config, state, nature.mean_plies).filter(|&generations| generations <= MOST),
             nature,
             done: u64::from(state.generation) - 1,
             played: state.positions,
@@ -320,10 +323,10 @@ impl Outlook<'_> {
 fn generations(config: &RunConfig, state: &RunState, plies: f64) -> Option<u64> {
     let (stop, done) = (&config.stop, u64::from(state.generation) - 1);
     let games = u64::from(config.selfplay.games);
-    let by_games = stop.games.map(|goal| done + goal.saturating_sub(state.games).div_ceil(games));
+    let by_games = stop.games.map(|goal| done.saturating_add(goal.saturating_sub(state.games).div_ceil(games)));
     let by_positions = stop.positions.map(|goal| {
         let missing = goal.saturating_sub(state.positions) as f64;
-        done + (missing / (games as f64 * plies)).ceil() as u64
+        done.saturating_add((missing / (games as f64 * plies)).ceil() as u64)
     });
     // Known once some generations were timed.
     let by_hours = stop.hours.filter(|_| done >= 3 && state.hours > 0.0);

@@ -99,6 +99,16 @@ fn ends_are_counted_where_they_can_be() {
 }
 
 #[test]
+fn goals_that_no_run_reaches_are_none() {
+    let usual = predict(r#"{"game": "uttt"}"#);
+    for stop in [r#"{"games": 18446744073709551615}"#, r#"{"positions": 18446744073709551615}"#] {
+        assert_eq!(predict(&format!(r#"{{"game": "uttt", "stop": {stop}}}"#)).disk, usual.disk, "{stop}");
+    }
+    let far = RunState { generation: 9, hours: 1.0, ..RunState::new() };
+    assert_eq!(after(r#"{"game": "uttt", "stop": {"hours": 1e308}}"#, &far).disk.generations, None);
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_what_to_lower() {
     let budget = predict(r#"{"game": "tictactoe", "selfplay": {"cache_megabytes": 100000}}"#);
     assert_eq!(budget.check_memory_of(None), Ok(()));

@@ -59,8 +59,8 @@ pub enum RunError {
     #[error("{} is not the file that the run made, it has another digest: restore it from a copy", .file.display())]
     Exchanged { file: PathBuf },
     #[error(
-        "{folder}: what the run would go on from is of another run (another game, seed, network, optimizer or number of training_threads): restore its own \
-         files from a copy"
+        "{folder}: config.json and state/ are of different runs (another game, seed, network, optimizer or number of \
+         training_threads): restore the run's own files from a copy"
     )]
     OtherRun { folder: String },
     #[error("{} of the generation in progress cannot be used: {problem}; restore it from a copy", .file.display())]

@@ -100,6 +100,7 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
             config.training_threads = config.training_threads.or(stored.training_threads);
             // Somebody who has lost the file may have made it anew, without what was chosen at the start.
             config.training_threads = Some(config.training_threads() as u32);
+            changed = stored.training_threads.is_none();
             stored.training_threads = stored.training_threads.or(config.training_threads);
             let changes = diff(&resolved_value(&stored), &resolved_value(&config));
             let (fixed, free): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(|change| {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::config::RunConfig;
+use super::config::{IDENTITY, RunConfig};
 use super::dir::{DirError, RunDir};
 use super::pointer::{Which, file_digest};
 use super::state::{NAME, RunState, Stage, TrainerFile};
@@ -65,6 +65,14 @@ pub fn verify(dir: &RunDir) -> Result<Verification, DirError> {
     desk.states(&states, newest.as_ref());
     for which in [Which::Best, Which::Latest] {
         desk.pointer(which, newest.as_ref());
+    }
+    if let (Some(config), Some(newest)) = (&config, &newest) {
+        let mut config = config.clone();
+        config.training_threads = Some(config.training_threads() as u32);
+        if !newest.run.is_empty() && newest.run != config.identity() {
+            let keys = IDENTITY.join(", ");
+            desk.blame(&dir.config(), format!("by {NAME} it is of another run (what differs is among {keys})"));
+        }
     }
     if let Some(config) = config {
         let work = Contents { desk: &mut desk, config: &config };

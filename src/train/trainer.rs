@@ -131,7 +131,8 @@ impl Trainer {
             TrainPrecision::F32 => Kind::Float,
             TrainPrecision::Bf16 => Kind::BFloat16,
         };
-        let count = if device == Device::Cpu { threads } else { 1 };
+        // A batch cannot be dealt to more than it has positions.
+        let count = if device == Device::Cpu { threads.min(params.batch_size) } else { 1 };
         let replicas = (0..count)
             .map(|_| Replica::new(spec, weights, &layout, &values, precision))
             .collect::<Result<Vec<_>, _>>()?;
