@@ -88,7 +88,7 @@ fn training_leaves_bad_batches_out_and_returns() {
 
     // Killed before and after the return, the run ends the same.
     let other = Place::new();
-    for text in ["3 in this generation", "begins again"] {
+    for text in ["3 in this generation", "begins again", "generation 1: gate,"] {
         let mut process = other.train(&[]);
         process.wait_for(text);
         process.signal("KILL");

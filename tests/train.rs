@@ -643,18 +643,14 @@ fn a_whole_run_is_verified() {
     }
     verify(0);
     // A config of another run.
-    let text = fs::read_to_string(place.run().join("config.json")).unwrap();
-    fs::write(
-        place.run().join("config.json"),
-        text.replace("\"adamw\"", "\"sgd\"").replace("\"seed\": 5", "\"seed\": 6"),
-    )
-    .unwrap();
-    let problems = run(["inspect".as_ref(), "--verify".as_ref(), place.run().as_os_str()]).expect(1).json()["problems"]
-        .to_string();
+    let config = place.run().join("config.json");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("\"seed\": 5", "\"seed\": 6")).unwrap();
+    let problems = verify(1).json()["problems"].to_string();
     assert!(problems.contains("by run.state it is of another run"), "{problems}");
     // One that was made anew, without the number of threads that was chosen at the start.
     let anew = text.replace("\"training_threads\": 1", "\"training_threads\": null");
-    fs::write(place.run().join("config.json"), anew).unwrap();
+    fs::write(&config, anew).unwrap();
     place.train(&["stop.iterations=1", "selfplay.games=20"]).finish().expect(0);
     verify(0);
     for part in ["config.json", "state/run.state", "metrics.jsonl", "best"] {
