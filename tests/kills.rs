@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 use common::runs::{Place, assert_same_records, assert_same_results, undisturbed};
-use common::{Done, Process, run};
+use common::{Done, Process, busy, run};
 use sparring::run::dir::RunDir;
 use sparring::run::state::{RunState, Stage};
 use sparring::run::verify::verify;
@@ -55,14 +55,6 @@ const PROMPT: Duration = Duration::from_secs(10);
 
 /// And a second signal at once.
 const AT_ONCE: Duration = Duration::from_secs(2);
-
-/// How much time such a limit is where more processes want to work than the machine has cores.
-fn busy(limit: Duration) -> Duration {
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(1.0);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    limit.mul_f64((load / cores as f64).max(1.0))
-}
 
 /// How a process is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -20,6 +20,14 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_sparring");
 /// No single call of the program in the fast tests takes nearly as long, not even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
+/// How much time a limit is where more processes want to work than the machine has cores.
+pub fn busy(limit: Duration) -> Duration {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(1.0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    limit.mul_f64((load / cores as f64).max(1.0))
+}
+
 /// What a process came to.
 #[derive(Debug)]
 pub struct Done {
