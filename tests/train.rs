@@ -572,7 +572,7 @@ fn what_another_run_goes_on_from_is_refused() {
             assert!(Command::new("cp").arg("-r").arg(other.run().join(part)).arg(&own).status().unwrap().success());
         }
         let before = tree(&place.run());
-        place.train(&rest).finish().complains(1, &["of another run", "restore"]);
+        place.train(&rest).finish().complains(1, &["of different runs", "restore"]);
         assert_eq!(tree(&place.run()), before);
     }
     // Its newest state alone is passed over.
