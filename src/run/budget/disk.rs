@@ -100,7 +100,7 @@ fn state_file(outlook: &Outlook<'_>) -> u64 {
 
 /// What training goes on from, at the ends that the run can go back to and now.
 fn states(outlook: &Outlook<'_>, generations: u64) -> u64 {
-    let ends = generations.min(States::ENDS as u64 + 1);
+    let ends = generations.min(States::ENDS as u64) + 1;
     ends * (state_file(outlook) + BLOCK + STATE_EACH * generations)
 }
 
