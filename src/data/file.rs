@@ -3,7 +3,7 @@
 //! ```text
 //! header  8 bytes "SPARGAME"   u32 format   u32 crc of the twelve bytes before
 //! chunk   u32 S stored bytes   u32 R raw bytes   u32 N records   u32 crc of the twelve bytes before and the S after
-//!         S bytes: zstd of R bytes: N times u32 length and a record (see `codec`)
+//!         S bytes: zstd of R bytes: N times u32 length and a record (see `codec`); at least R / 16, filled up with a skippable frame
 //! close   a chunk with S = R = 0 and N = the number of records in the file
 //! ```
 //!
@@ -28,8 +28,10 @@ const CHUNK_HEAD: usize = 16;
 const CHUNK_TARGET: usize = 1 << 20;
 /// No chunk unpacks to more than this.
 const MAX_RAW: usize = 16 << 20;
-/// No file unpacks to more than this: what a small, hostile file can grow to is bounded.
-const MAX_FILE_RAW: u64 = 8 << 30;
+/// No file unpacks to more than this and [`MAX_RATIO`] times its size: what a small, hostile file can grow to is bounded.
+const MAX_FILE_RAW: u64 = 32 << 20;
+/// Raw bytes for each stored one. Games take 2 to 5; of those that are nearly all alike the writer stores more bytes than needed.
+const MAX_RATIO: u64 = 16;
 const COMPRESSION_LEVEL: i32 = 3;
 
 /// A record file could not be read or written.
@@ -154,6 +156,17 @@ fn chunk_head(stored: u32, raw: u32, records: u32, payload: &[u8]) -> [u8; CHUNK
     out
 }
 
+/// Lengthens a zstd frame that is shorter than `least` by a frame that readers skip (RFC 8878, section 3.1.2).
+fn fill(payload: &mut Vec<u8>, least: usize) {
+    const HEAD: usize = 8;
+    if payload.len() < least {
+        let filling = (least - payload.len()).saturating_sub(HEAD);
+        payload.extend(0x184D_2A50_u32.to_le_bytes());
+        payload.extend((filling as u32).to_le_bytes());
+        payload.resize(payload.len() + filling, 0);
+    }
+}
+
 /// The closing mark of a file of `records` records.
 pub(super) fn closing_mark(records: u32) -> [u8; CHUNK_HEAD] {
     chunk_head(0, 0, records, &[])
@@ -189,7 +202,8 @@ impl ChunkWriter {
         if self.records == 0 {
             return Ok(());
         }
-        let payload = zstd::bulk::compress(&self.raw, COMPRESSION_LEVEL).map_err(|error| error.to_string())?;
+        let mut payload = zstd::bulk::compress(&self.raw, COMPRESSION_LEVEL).map_err(|error| error.to_string())?;
+        fill(&mut payload, self.raw.len().div_ceil(MAX_RATIO as usize));
         self.out.extend(chunk_head(payload.len() as u32, self.raw.len() as u32, self.records, &payload));
         self.out.extend(payload);
         self.raw.clear();
@@ -403,15 +417,19 @@ impl RecordReader {
             return Ok(self.close(raw, records, left));
         }
         self.raw_total += u64::from(raw);
-        if self.raw_total > MAX_FILE_RAW {
-            return Ok(Err(format!("the file unpacks to more than {MAX_FILE_RAW} bytes")));
+        let read = self.offset + CHUNK_HEAD as u64 + u64::from(stored);
+        if self.raw_total > MAX_FILE_RAW + MAX_RATIO * read {
+            return Ok(Err(format!(
+                "the first {read} bytes unpack to {}, more than any games of ours",
+                self.raw_total
+            )));
         }
         let unpacked = match zstd::bulk::decompress(&payload, raw as usize) {
             Ok(unpacked) if unpacked.len() == raw as usize => unpacked,
             Ok(unpacked) => return Ok(Err(format!("a chunk unpacks to {} bytes instead of {raw}", unpacked.len()))),
             Err(error) => return Ok(Err(format!("a chunk cannot be unpacked: {error}"))),
         };
-        self.offset += CHUNK_HEAD as u64 + u64::from(stored);
+        self.offset = read;
         Ok(Ok(Some(RawChunk { raw: unpacked, records })))
     }
 

@@ -142,3 +142,41 @@ fn foreign_and_newer_files_are_named() {
     let read = read_bytes(folder.path(), &header()).unwrap();
     assert!(read.records.is_empty() && read.warning.unwrap().what.contains("closing mark"));
 }
+
+/// Records that are alike take far fewer bytes than they unpack to: what the writer makes of them is read back, what is smaller
+/// still is refused, long before it is in memory.
+#[test]
+fn small_files_do_not_grow_without_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("alike.games");
+    let mut record = random_records(42, 1, 1).remove(0);
+    let ply = record.plies.remove(0);
+    record.plies = vec![ply; 5000];
+    let alike = &encoded(&[record])[0];
+    let count = 3 * MAX_FILE_RAW as usize / alike.len();
+    let mut writer = ChunkWriter::default();
+    (0..count).for_each(|_| writer.add(alike).unwrap());
+    let chunks = writer.finish().unwrap();
+    publish(&path, &chunks, count).unwrap();
+    let mut reader = RecordReader::open(&path).unwrap();
+    let mut found = 0;
+    while let Some(records) = reader.next_chunk().unwrap() {
+        found += records.len();
+    }
+    assert_eq!((found, reader.into_warning()), (count, None));
+
+    let raw: Vec<u8> = [&(alike.len() as u32).to_le_bytes(), &alike[..]].concat().repeat(CHUNK_TARGET / alike.len());
+    let payload = zstd::bulk::compress(&raw, COMPRESSION_LEVEL).unwrap();
+    let records = raw.len() / (4 + alike.len());
+    let mut chunk = chunk_head(payload.len() as u32, raw.len() as u32, records as u32, &payload).to_vec();
+    chunk.extend(payload);
+    let hostile = [&header()[..], &chunk.repeat(100)].concat();
+    std::fs::write(&path, hostile).unwrap();
+    let mut reader = RecordReader::open(&path).unwrap();
+    let mut unpacked = 0;
+    while reader.next_chunk().unwrap().is_some() {
+        unpacked += raw.len() as u64;
+    }
+    assert!((MAX_FILE_RAW / 2..2 * MAX_FILE_RAW).contains(&unpacked), "{unpacked}");
+    assert!(reader.into_warning().unwrap().what.contains("unpack to"));
+}
