@@ -1,8 +1,8 @@
 """Finds or installs the native libraries that sparring builds and runs on: libtorch and OpenVINO.
 
 Prints the libtorch folder on stdout, everything for people on stderr. `scripts/setup` calls it; see
-docs/install.md for what it looks at and why. With the argument `tensorboard` it does the same for the Python package
-that one test reads event files with; `scripts/test` asks for that. Needs Python 3.7 and nothing outside its standard library,
+docs/install.md for what it looks at and why. With the argument `tensorboard`, `onnxruntime` or `onnxruntime-web` it does the same for
+packages that tests use; `scripts/test` asks for those. Needs Python 3.7 and nothing outside its standard library,
 besides pip when something has to be downloaded.
 
 Layout of the cache folder, ${XDG_CACHE_HOME:-~/.cache}/sparring, shared by all checkouts of one user:
@@ -10,7 +10,7 @@ Layout of the cache folder, ${XDG_CACHE_HOME:-~/.cache}/sparring, shared by all 
     libtorch-2.13.0-cpu/    lib/ and include/ alone, without CUDA
     libtorch-2.13.0-cuda/   torch/ and nvidia/ as pip unpacks them
     openvino-2026.4.1/      the shared libraries for inference on CPUs
-    tensorboard-2.21.0-*/   a Python package for the tests, with what it needs
+    tensorboard-*/, onnxruntime-*/   packages for the tests, with what they need
     downloads/              wheels on their way; empty after a finished installation
     .lock                   held by the one set-up that installs
     .incoming-*             a folder being filled; renamed when complete, swept by the next installation
@@ -37,7 +37,12 @@ import zipfile
 
 TORCH = "2.13.0"
 OPENVINO = "2026.4.1"
-TENSORBOARD = "2.21.0"
+ONNXRUNTIME_WEB = "1.30.0"
+# Python packages that tests use, by what `scripts/test` calls them.
+PACKAGES = {
+    "tensorboard": ["tensorboard==2.21.0"],
+    "onnxruntime": ["onnxruntime==1.32.0", "onnx==1.23.2", "numpy==2.4.6"],
+}
 MARKER = "complete.json"
 GB = 1e9
 
@@ -58,7 +63,7 @@ WHEEL_TAGS += ["--abi=" + abi for abi in ("cp311", "abi3", "none")]
 WHEEL_TAGS += ["--platform=%s_x86_64" % tag for tag in ("manylinux_2_28", "manylinux_2_25", "manylinux_2_17", "manylinux2014")]
 
 # Free space asked for before an installation: wheels, their copy in pip's hands and the unpacked files.
-SPACE = {"cpu": 1.4 * GB, "cuda": 8 * GB, "openvino": 0.5 * GB, "tensorboard": 0.5 * GB}
+SPACE = {"cpu": 1.4 * GB, "cuda": 8 * GB, "openvino": 0.5 * GB, "tensorboard": 0.5 * GB, "onnxruntime": 0.5 * GB, "onnxruntime-web": 0.4 * GB}
 
 
 class Trouble(Exception):
@@ -504,14 +509,16 @@ def openvino():
                 file.write("The last try to install OpenVINO failed; remove this file to try again before a day has passed.\n")
 
 
-def tensorboard():
-    """A folder to put on PYTHONPATH for the package tensorboard, or None when it cannot be had."""
-    spec = importlib.util.find_spec("tensorboard")
-    if spec and spec.submodule_search_locations:
-        return os.path.dirname(list(spec.submodule_search_locations)[0])
+def package(name):
+    """A folder to put on PYTHONPATH for a Python package of the tests, or None when it cannot be had."""
+    wanted = PACKAGES[name]
+    specs = [importlib.util.find_spec(each.split("==")[0]) for each in wanted]
+    if all(spec and spec.submodule_search_locations for spec in specs):
+        return os.path.dirname(list(specs[0].submodule_search_locations)[0])
     cache = cache_folder()
-    tag = "%s-py%d.%d-%s-%s" % ((TENSORBOARD,) + sys.version_info[:2] + (sys.platform, platform.machine()))
-    final = os.path.join(cache, "tensorboard-" + tag)
+    version = wanted[0].split("==")[1]
+    tag = "%s-py%d.%d-%s-%s" % ((version,) + sys.version_info[:2] + (sys.platform, platform.machine()))
+    final = os.path.join(cache, "%s-%s" % (name, tag))
     if is_complete(final):
         return final
     try:
@@ -520,21 +527,52 @@ def tensorboard():
                 return final
 
             def fill(folder):
-                say("downloading tensorboard %s for the tests" % TENSORBOARD)
+                say("downloading %s for the tests" % " ".join(wanted))
                 install = ["install", "--target=" + folder, "--no-compile", "--only-binary=:all:"]
-                pip(cache, install + ["tensorboard==" + TENSORBOARD], "tensorboard " + TENSORBOARD)
+                pip(cache, install + wanted, name)
 
-            install(cache, final, "tensorboard", fill)
+            install(cache, final, name, fill)
     except Trouble as trouble:
-        say("the test that reads event files with tensorboard will be skipped: %s" % trouble)
+        say("the tests that need %s will be skipped: %s" % (name, trouble))
+        return None
+    return final
+
+
+def web():
+    """A folder with the npm package onnxruntime-web, or None when it cannot be had."""
+    cache = cache_folder()
+    final = os.path.join(cache, "onnxruntime-web-" + ONNXRUNTIME_WEB)
+    if is_complete(final):
+        return final
+    try:
+        npm = shutil.which("npm")
+        if not npm:
+            raise Trouble("npm is missing: install it (on Debian and Ubuntu `apt-get install npm`) and start again")
+        with locked(cache):
+            if is_complete(final):
+                return final
+
+            def fill(folder):
+                say("downloading onnxruntime-web %s for the tests" % ONNXRUNTIME_WEB)
+                quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", folder]
+                command = [npm, "install"] + quiet + ["onnxruntime-web@" + ONNXRUNTIME_WEB]
+                if subprocess.run(command, stdout=sys.stderr, stdin=subprocess.DEVNULL).returncode != 0:
+                    raise Trouble("npm could not get onnxruntime-web (its message is above)")
+
+            install(cache, final, "onnxruntime-web", fill)
+    except Trouble as trouble:
+        say("the test that needs onnxruntime-web will be skipped: %s" % trouble)
         return None
     return final
 
 
 def main():
     try:
-        if sys.argv[1:] == ["tensorboard"]:
-            print(tensorboard() or "")
+        if sys.argv[1:] == ["onnxruntime-web"]:
+            print(web() or "")
+            return 0
+        if sys.argv[1:] and sys.argv[1] in PACKAGES:
+            print(package(sys.argv[1]) or "")
             return 0
         root = libtorch()
         openvino()

@@ -3,7 +3,7 @@
 //! Modules are layers; each may import only what stands before it in this list (the table in
 //! `tests/layering.rs` is exact): [`util`], [`game`], [`games`], [`eval`], [`search`], [`data`], [`net`],
 //! [`play`], [`train`], [`run`], [`arena`], [`analyze`](mod@analyze), [`ugi`], [`human`],
-//! [`bench`](mod@bench), [`cli`].
+//! [`export`], [`bench`](mod@bench), [`cli`].
 //!
 //! Words with one meaning everywhere: a *ply* is one single move; a *turn* may have several plies. A
 //! *simulation* is one descent of the search tree, a *rollout* a game played out at random. A *prior* is a
@@ -17,6 +17,7 @@ pub mod bench;
 pub mod cli;
 pub mod data;
 pub mod eval;
+pub mod export;
 pub mod game;
 pub mod games;
 pub mod human;

@@ -23,12 +23,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("analyze", &["play", "search", "eval", "game", "util"]),
     ("ugi", &["analyze", "run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     ("human", &["ugi", "run", "play", "game", "util"]),
+    ("export", &["net", "eval", "game", "util"]),
     ("bench", &["run", "train", "play", "net", "data", "search", "eval", "games", "game", "util"]),
     (
         "cli",
         &[
-            "human", "bench", "ugi", "analyze", "arena", "run", "train", "play", "net", "data", "search", "eval",
-            "games", "game", "util",
+            "human", "export", "bench", "ugi", "analyze", "arena", "run", "train", "play", "net", "data", "search",
+            "eval", "games", "game", "util",
         ],
     ),
 ];
@@ -62,6 +63,7 @@ const CRATES: &[(&str, Place)] = &[
     ("clap", In(&["cli/"])),
     ("fs4", In(&["util/"])),
     ("console", In(&["cli/"])),
+    ("half", In(&["net/"])),
     ("indicatif", In(&["run/", "analyze/", "cli/"])),
     ("jsonc-parser", In(&["run/", "cli/"])),
     ("nix", In(&["play/"])),
@@ -78,12 +80,14 @@ const CRATES: &[(&str, Place)] = &[
     ("rayon", In(&["search/", "play/", "train/"])),
     ("safetensors", In(&["net/", "train/"])),
     ("shlex", In(&["run/"])),
-    ("serde_json", In(&["net/", "train/", "run/", "arena/", "ugi/", "bench/", "cli/"])),
+    ("serde_json", In(&["net/", "train/", "run/", "arena/", "ugi/", "export/", "bench/", "cli/"])),
     ("signal-hook", In(&["run/", "cli/"])),
     ("tch", In(&["net/", "train/", "cli/doctor.rs"])),
     ("tensorboard-proto", OneFile("run/")),
     ("tensorboard-rs", OneFile("run/")),
     ("torch-sys", Nowhere),
+    ("tract-onnx", In(&["export/"])),
+    ("zip", In(&["net/"])),
     ("zstd", In(&["data/"])),
 ];
 

@@ -56,7 +56,7 @@ fn both(data: &[u8], seal: fn(&[u8]) -> Option<Vec<u8>>, read: fn(&[u8]) -> bool
     taken
 }
 
-/// A checkpoint, `*.safetensors`.
+/// A checkpoint, `*.safetensors`, or an exported network.
 pub fn checkpoint(data: &[u8]) -> bool {
     struct Fits<'a>(&'a Checkpoint);
     impl GameVisitor for Fits<'_> {
@@ -66,8 +66,8 @@ pub fn checkpoint(data: &[u8]) -> bool {
         }
     }
     both(data, seal::checkpoint, |data| {
-        let read = match Checkpoint::load(&written("net.safetensors", data)) {
-            Ok(read) => read,
+        let read = match Checkpoint::import(&written("net.safetensors", data)) {
+            Ok((read, _)) => read,
             Err(error) => return refused(&error),
         };
         let copy = scratch("copy.safetensors");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Failure, Outcome, print};
 use crate::arena::{GamesFileError, read_header};
 use crate::data::{self, ReadRecords, RecordFileError};
-use crate::net::Checkpoint;
+use crate::net::{Checkpoint, FileKind};
 use crate::run::dir::{Found, RunDir};
 use crate::run::event::GamesSummary;
 use crate::run::player::load_network;
@@ -15,15 +15,16 @@ use crate::run::pointer::Which;
 use crate::run::state::RunState;
 use crate::run::verify::verify;
 
-/// Say what a checkpoint, a run or a file of games is
+/// Say what a checkpoint, an exported network, a run or a file of games is
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     sparring inspect runs/uttt\n  \
     sparring inspect runs/uttt/checkpoints/gen-000012.safetensors\n  \
+    sparring inspect uttt.onnx\n  \
     sparring inspect runs/uttt/games/gen-000012.games\n  \
     sparring inspect --verify runs/uttt")]
 pub struct Inspect {
-    /// A checkpoint, the folder of a run (its best checkpoint and how far it is), or a file of games
+    /// A checkpoint, an exported network, the folder of a run (its best checkpoint and how far it is), or a file of games
     path: PathBuf,
     /// Read every file of the run and say what is damaged or does not belong together; exit code 1 if anything is
     #[arg(long)]
@@ -53,6 +54,20 @@ impl Inspect {
                 Err(GamesFileError::Foreign { .. }) => {}
                 header => return show(&json!({ "match": header?, "games": "`sparring replay` shows them" })),
             }
+        }
+        if self.path.is_file() {
+            let (checkpoint, kind) = Checkpoint::import(&self.path)?;
+            let mut document = network(&checkpoint);
+            document["file"] = json!({
+                "format": kind.name(),
+                "bytes": std::fs::metadata(&self.path).map(|about| about.len()).ok(),
+                "verified": match kind {
+                    FileKind::Safetensors => "digests, names, shapes, finite numbers",
+                    FileKind::Onnx => "digests, every operation, names, shapes, finite numbers",
+                    FileKind::TorchScript => "digests (of the code too), names, shapes, finite numbers",
+                },
+            });
+            return show(&document);
         }
         let checkpoint = load_network(&self.path).map_err(|error| Failure::of(&error, error.is_usage()))?;
         let mut document = network(&checkpoint);

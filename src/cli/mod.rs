@@ -6,6 +6,7 @@ mod bench;
 mod color;
 mod config;
 mod doctor;
+mod export;
 mod inspect;
 mod ladder;
 mod live;
@@ -91,6 +92,7 @@ enum Verb {
     Games,
     Config(config::Config),
     Inspect(inspect::Inspect),
+    Export(export::Export),
     Bench(bench::Bench),
     Doctor(doctor::Doctor),
 }
@@ -123,6 +125,7 @@ pub fn main() -> ExitCode {
         Verb::Games => perft::list_games(),
         Verb::Config(verb) => verb.run(),
         Verb::Inspect(verb) => verb.run(),
+        Verb::Export(verb) => verb.run(),
         Verb::Bench(verb) => verb.run(),
         Verb::Doctor(verb) => verb.run(),
     };

@@ -3,6 +3,8 @@
 //! The file's metadata has one entry, `sparring`: JSON with the format number, digests of both parts, and
 //! [`CheckpointInfo`]. Any safetensors reader opens the weights; the tensors' names are those of
 //! [`NetSpec::tensors`], all float32. Nothing is used before all of it has been verified.
+//!
+//! Exported files (ONNX, TorchScript) hold the same entry, and [`Checkpoint::import`] takes a network from them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -11,7 +13,9 @@ use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
 use crate::game::{Game, full_name};
+use crate::net::onnx;
 use crate::net::spec::NetSpec;
+use crate::net::torchscript;
 use crate::net::weights::{Digest, WeightTensor, Weights, WeightsError};
 use crate::util::publish::{PublishError, write_atomic};
 
@@ -22,7 +26,48 @@ pub const FORMAT: u32 = 1;
 const MAX_BYTES: u64 = 8 << 30;
 
 /// The metadata entry that is ours.
-const KEY: &str = "sparring";
+pub const KEY: &str = "sparring";
+
+/// A kind of file that holds a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A checkpoint, or any other safetensors file.
+    Safetensors,
+    /// ONNX.
+    Onnx,
+    /// TorchScript.
+    TorchScript,
+}
+
+impl FileKind {
+    /// Its name, as `sparring export` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors",
+            Self::Onnx => "onnx",
+            Self::TorchScript => "torchscript",
+        }
+    }
+
+    /// What these bytes look like; a safetensors file where nothing else fits.
+    fn of(bytes: &[u8]) -> Self {
+        match bytes {
+            [b'P', b'K', ..] => Self::TorchScript,
+            bytes if onnx::looks_like(bytes) && bytes.get(8) != Some(&b'{') => Self::Onnx,
+            _ => Self::Safetensors,
+        }
+    }
+}
+
+impl std::fmt::Display for FileKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Safetensors => "a safetensors file",
+            Self::Onnx => "an ONNX file",
+            Self::TorchScript => "a TorchScript file",
+        })
+    }
+}
 
 /// What a checkpoint says about its weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,11 +136,13 @@ pub enum CheckpointError {
         /// What is wrong.
         what: String,
     },
-    /// A safetensors file, but not written by this program.
-    #[error("{} is a safetensors file but no sparring checkpoint: its metadata has no `{KEY}` entry", .path.display())]
+    /// Of a kind that is known, but not written by this program.
+    #[error("{} is {kind} but none of sparring's: its metadata has no `{KEY}` entry", .path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
+        /// What kind of file it is, with its article.
+        kind: FileKind,
     },
     /// Written by another version of this program.
     #[error(
@@ -158,8 +205,8 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// The bytes of the file.
-    fn to_bytes(&self) -> Vec<u8> {
+    /// The entry that makes a file one of ours: format, digests, and the description of the network.
+    pub(crate) fn envelope(&self) -> String {
         let info = serde_json::to_value(&self.info).expect("plain data has a JSON form");
         let envelope = Envelope {
             format: FORMAT,
@@ -167,7 +214,16 @@ impl Checkpoint {
             info_digest: description_digest(&info),
             info,
         };
-        let text = serde_json::to_string(&envelope).expect("plain data has a JSON form");
+        serde_json::to_string(&envelope).expect("plain data has a JSON form")
+    }
+
+    /// The bytes of the file.
+    fn to_bytes(&self) -> Vec<u8> {
+        self.to_safetensors(&[])
+    }
+
+    /// The bytes of a checkpoint with these entries of metadata besides its own.
+    pub(crate) fn to_safetensors(&self, metadata: &[(String, String)]) -> Vec<u8> {
         let data: Vec<(&String, &Vec<usize>, Vec<u8>)> = self
             .weights
             .0
@@ -178,7 +234,8 @@ impl Checkpoint {
             let view = TensorView::new(Dtype::F32, (*shape).clone(), bytes);
             (name.as_str(), view.expect("checked weights have as many numbers as their shape says"))
         });
-        safetensors::serialize(views, Some(HashMap::from([(KEY.to_owned(), text)])))
+        let metadata = metadata.iter().cloned().chain([(KEY.to_owned(), self.envelope())]);
+        safetensors::serialize(views, Some(metadata.collect::<HashMap<_, _>>()))
             .expect("checked weights are far below the header limit of the format")
     }
 
@@ -188,18 +245,36 @@ impl Checkpoint {
     /// When the file cannot be read, is cut short or altered, is of another format, or holds weights that do not
     /// fit its own description or are not finite.
     pub fn load(path: &Path) -> Result<Self, CheckpointError> {
-        let unreadable = |source| PublishError::reading(path, source);
-        let about = std::fs::metadata(path).map_err(unreadable)?;
-        let length = about.len();
-        if !about.is_file() {
-            return Err(CheckpointError::Damaged { path: path.to_owned(), what: "it is no ordinary file".to_owned() });
+        Self::from_bytes(path, &read_bytes(path)?)
+    }
+
+    /// Reads and verifies a checkpoint, or the network in an ONNX or TorchScript file that this program exported. Nothing in the
+    /// file is executed. The weights of an exported network are those it was served with: normalisations folded, rounded where it
+    /// was exported in float16.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and when another program wrote the file.
+    pub fn import(path: &Path) -> Result<(Self, FileKind), CheckpointError> {
+        let bytes = read_bytes(path)?;
+        let kind = FileKind::of(&bytes);
+        if kind == FileKind::Safetensors {
+            return Ok((Self::from_bytes(path, &bytes)?, kind));
         }
-        if length > MAX_BYTES {
-            let what = format!("{length} bytes are more than any checkpoint has ({MAX_BYTES})");
-            return Err(CheckpointError::Damaged { path: path.to_owned(), what });
-        }
-        let bytes = std::fs::read(path).map_err(unreadable)?;
-        Self::from_bytes(path, &bytes)
+        let damaged = |what: String| CheckpointError::Damaged { path: path.to_owned(), what };
+        let foreign = || CheckpointError::Foreign { path: path.to_owned(), kind };
+        let open = |text: Option<&str>| open_envelope(path, text.ok_or_else(foreign)?);
+        let (envelope, weights) = if kind == FileKind::Onnx {
+            let file = onnx::parse(&bytes).map_err(damaged)?;
+            let envelope = open(file.metadata(KEY))?;
+            let weights = file.weights(&envelope.0.network).map_err(damaged)?;
+            (envelope, weights)
+        } else {
+            let file = torchscript::parse(&bytes).map_err(damaged)?;
+            let envelope = open(file.metadata())?;
+            let weights = file.weights(&envelope.0.network).map_err(damaged)?;
+            (envelope, weights)
+        };
+        Ok((Self::assemble(path, envelope, weights)?, kind))
     }
 
     fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, CheckpointError> {
@@ -212,17 +287,9 @@ impl Checkpoint {
         }
         let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
 
-        let foreign = || CheckpointError::Foreign { path: path.to_owned() };
+        let foreign = || CheckpointError::Foreign { path: path.to_owned(), kind: FileKind::Safetensors };
         let text = metadata.metadata().as_ref().and_then(|map| map.get(KEY)).ok_or_else(foreign)?;
-        let unreadable = |error: serde_json::Error| damaged(format!("its metadata cannot be read ({error})"));
-        let envelope: Envelope = serde_json::from_str(text).map_err(unreadable)?;
-        if envelope.format != FORMAT {
-            return Err(CheckpointError::OtherFormat { path: path.to_owned(), found: envelope.format });
-        }
-        if description_digest(&envelope.info) != envelope.info_digest {
-            return Err(damaged("its description was altered (the digest differs)".into()));
-        }
-        let info: CheckpointInfo = serde_json::from_value(envelope.info).map_err(unreadable)?;
+        let envelope = open_envelope(path, text)?;
 
         let mut weights = BTreeMap::new();
         for (name, view) in tensors.iter() {
@@ -233,10 +300,19 @@ impl Checkpoint {
             let data = view.data().chunks_exact(4).map(number).collect();
             weights.insert(name.to_owned(), WeightTensor { shape: view.shape().to_vec(), data });
         }
-        let weights = Weights(weights);
+        Self::assemble(path, envelope, Weights(weights))
+    }
+
+    /// A description and weights that have been read, if they belong together.
+    fn assemble(
+        path: &Path,
+        (info, digest): (CheckpointInfo, String),
+        weights: Weights,
+    ) -> Result<Self, CheckpointError> {
         weights.check(&info.network).map_err(|source| CheckpointError::Weights { path: path.to_owned(), source })?;
-        if weights.digest() != envelope.weights_digest {
-            return Err(damaged("its weights were altered (the digest differs)".into()));
+        if weights.digest() != digest {
+            let what = "its weights were altered (the digest differs)".into();
+            return Err(CheckpointError::Damaged { path: path.to_owned(), what });
         }
         Ok(Self { info, weights })
     }
@@ -256,6 +332,36 @@ impl Checkpoint {
         differ("input", format!("{:?}", network.input), format!("{:?}", game.plane_shape()), retrain)?;
         differ("policy", format!("{:?}", network.policy), format!("{:?}", game.policy_shape()), retrain)
     }
+}
+
+/// All bytes of a file that may hold a network.
+fn read_bytes(path: &Path) -> Result<Vec<u8>, CheckpointError> {
+    let unreadable = |source| PublishError::reading(path, source);
+    let about = std::fs::metadata(path).map_err(unreadable)?;
+    let length = about.len();
+    if !about.is_file() {
+        return Err(CheckpointError::Damaged { path: path.to_owned(), what: "it is no ordinary file".to_owned() });
+    }
+    if length > MAX_BYTES {
+        let what = format!("{length} bytes are more than any checkpoint has ({MAX_BYTES})");
+        return Err(CheckpointError::Damaged { path: path.to_owned(), what });
+    }
+    Ok(std::fs::read(path).map_err(unreadable)?)
+}
+
+/// The description in an entry of ours, and the digest that the weights must have.
+fn open_envelope(path: &Path, text: &str) -> Result<(CheckpointInfo, String), CheckpointError> {
+    let damaged = |what: String| CheckpointError::Damaged { path: path.to_owned(), what };
+    let unreadable = |error: serde_json::Error| damaged(format!("its metadata cannot be read ({error})"));
+    let envelope: Envelope = serde_json::from_str(text).map_err(unreadable)?;
+    if envelope.format != FORMAT {
+        return Err(CheckpointError::OtherFormat { path: path.to_owned(), found: envelope.format });
+    }
+    if description_digest(&envelope.info) != envelope.info_digest {
+        return Err(damaged("its description was altered (the digest differs)".into()));
+    }
+    let info = serde_json::from_value(envelope.info).map_err(unreadable)?;
+    Ok((info, envelope.weights_digest))
 }
 
 /// The digest of a checkpoint's description (the member `info` of its metadata), over its JSON in the order in which the

@@ -73,6 +73,46 @@ impl Graph {
         };
         Ok(Self { nodes: builder.nodes, policy, value })
     }
+
+    /// Rounds all numbers to float16.
+    pub fn round_to_half(&mut self) {
+        for node in &mut self.nodes {
+            if let Op::Conv(affine) | Op::Linear(affine) = &mut node.op {
+                affine.weight.iter_mut().chain(&mut affine.bias).for_each(|x| *x = half::f16::from_f32(*x).to_f32());
+            }
+        }
+    }
+
+    /// Weights of the network whose served graph is this one, number for number: each normalisation does nothing but add what
+    /// was folded into its convolution's bias.
+    ///
+    /// # Errors
+    /// When the graph is not that of such a network.
+    pub fn unfolded(&self, spec: &NetSpec) -> Result<Weights, String> {
+        let mut weights = Weights::identity(spec);
+        let mut set = |name: String, data: &[f32]| match weights.0.get_mut(&name) {
+            Some(tensor) if tensor.data.len() == data.len() => {
+                tensor.data.copy_from_slice(data);
+                Ok(())
+            }
+            _ => Err(format!("`{name}` is not a tensor of such a network")),
+        };
+        for node in &self.nodes {
+            let (Op::Conv(affine) | Op::Linear(affine)) = &node.op else { continue };
+            let name = &node.name;
+            set(format!("{name}.weight"), &affine.weight)?;
+            match name.rsplit_once(".conv") {
+                Some((place, number)) => set(format!("{place}.norm{number}.bias"), &affine.bias)?,
+                None if name.ends_with(".pool") => {
+                    if affine.bias.iter().any(|&x| x != 0.0) {
+                        return Err(format!("`{name}` has a bias, which such a network has not"));
+                    }
+                }
+                None => set(format!("{name}.bias"), &affine.bias)?,
+            }
+        }
+        Ok(weights)
+    }
 }
 
 struct Builder<'a> {
@@ -191,6 +231,18 @@ mod tests {
             }
             assert_eq!((readers(graph.policy), readers(graph.value)), (0, 0));
         }
+    }
+
+    #[test]
+    fn what_is_folded_can_be_unfolded_without_a_bit_of_difference() {
+        for spec in specs() {
+            let graph = Graph::new(&spec, &trained(&spec, 3)).unwrap();
+            let weights = graph.unfolded(&spec).unwrap();
+            assert_eq!(weights.check(&spec), Ok(()));
+            assert!(Graph::new(&spec, &weights).unwrap() == graph, "{spec}");
+        }
+        let (one, other) = (&specs()[0], &specs()[3]);
+        assert!(Graph::new(one, &trained(one, 3)).unwrap().unfolded(other).is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::eval::EvalError;
 use crate::net::choice::{Available, ChoiceError, DeviceName, Engine, EngineChoice, Precision, Resolved};
 use crate::net::graph::Graph;
+use crate::net::onnx::{OnnxForm, to_onnx};
 use crate::net::openvino::{self, OpenVinoInference};
 use crate::net::spec::NetSpec;
 use crate::net::torch_infer::TorchInference;
@@ -96,7 +97,7 @@ impl InferenceFactory {
     /// As [`open`](Self::open).
     pub fn open_with(spec: &NetSpec, weights: &Weights, resolved: Resolved) -> Result<Self, OpenError> {
         let plan = match resolved.engine {
-            Engine::Openvino => Plan::OpenVino(crate::net::onnx::to_onnx(spec, weights, &[])?),
+            Engine::Openvino => Plan::OpenVino(to_onnx(spec, weights, OnnxForm::default(), &[])?),
             Engine::Auto | Engine::Libtorch => Plan::Torch(Graph::new(spec, weights)?),
         };
         let mut factory = Self { spec: spec.clone(), resolved, plan, first: Mutex::new(None) };

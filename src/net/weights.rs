@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::net::spec::{NetSpec, Role, SpecError};
+use crate::net::spec::{NORM_EPSILON, NetSpec, Role, SpecError, TensorInfo};
 use crate::util::rng::Stream;
 
 /// One tensor: its dimensions and its numbers, row-major.
@@ -60,6 +60,20 @@ impl Weights {
             tensors.insert(info.name, WeightTensor { shape: info.shape, data });
         }
         Self(tensors)
+    }
+
+    /// Weights of zeros whose normalisations do nothing: `(y - 0) / sqrt(variance + epsilon) * 1 + 0`, where the root is 1 to within
+    /// the rounding of a float32, so that folding changes no bit of a kernel.
+    pub(crate) fn identity(spec: &NetSpec) -> Self {
+        let tensor = |info: TensorInfo| {
+            let number = match info.role {
+                Role::Kernel { .. } | Role::Bias | Role::Mean => 0.0,
+                Role::Scale => 1.0,
+                Role::Variance => (1.0 - NORM_EPSILON) as f32,
+            };
+            (info.name.clone(), WeightTensor { data: vec![number; info.len()], shape: info.shape })
+        };
+        Self(spec.tensors().into_iter().map(tensor).collect())
     }
 
     /// Checks that these are exactly the tensors of `spec` and that every number is finite (and no variance

@@ -74,7 +74,7 @@ impl NetworkError {
     }
 }
 
-/// The checkpoint `path`, or the best one of the run in the folder `path`, verified.
+/// The checkpoint or exported network `path`, or the best checkpoint of the run in the folder `path`, verified.
 ///
 /// # Errors
 /// When there is none, or it is damaged.
@@ -83,7 +83,7 @@ pub fn load_network(path: &Path) -> Result<Checkpoint, NetworkError> {
         return Err(NetworkError::Missing { path: path.display().to_string() });
     }
     if !path.is_dir() {
-        return Ok(Checkpoint::load(path)?);
+        return Ok(Checkpoint::import(path)?.0);
     }
     let dir = RunDir::new(path);
     let folder = || path.display().to_string();

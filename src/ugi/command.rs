@@ -34,6 +34,14 @@ pub(super) enum Query {
     GameOver,
     FirstToMove,
     Result,
+    /// The position as text.
+    Fen,
+    /// The legal moves, in notation order.
+    Legal,
+    /// The position as networks see it.
+    Planes,
+    /// Every move, in the order of a network's policy.
+    Actions,
 }
 
 /// No perft is deeper: none that deep would end, save where games are short.
@@ -164,7 +172,11 @@ fn query(words: &[&str]) -> Result<Command, String> {
         ["gameover"] => Ok(Command::Query(Query::GameOver)),
         ["p1turn"] => Ok(Command::Query(Query::FirstToMove)),
         ["result"] => Ok(Command::Query(Query::Result)),
-        _ => Err("query: expected query gameover, query p1turn or query result".to_owned()),
+        ["fen"] => Ok(Command::Query(Query::Fen)),
+        ["legal"] => Ok(Command::Query(Query::Legal)),
+        ["planes"] => Ok(Command::Query(Query::Planes)),
+        ["actions"] => Ok(Command::Query(Query::Actions)),
+        _ => Err("query: expected query gameover, p1turn, result, fen, legal, planes or actions".to_owned()),
     }
 }
 

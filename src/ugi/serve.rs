@@ -191,7 +191,7 @@ impl<'scope, G: Game, W: Write + Send> Session<'scope, '_, G, W> {
         }
     }
 
-    fn respond(&self, query: Query) -> &'static str {
+    fn respond(&self, query: Query) -> String {
         let end = self.game.end(&self.state);
         let yes = |truth: bool| if truth { "true" } else { "false" };
         match query {
@@ -203,7 +203,24 @@ impl<'scope, G: Game, W: Write + Send> Session<'scope, '_, G, W> {
                 Some(Outcome::Win(Player::First)) => "p1win",
                 Some(Outcome::Win(Player::Second)) => "p2win",
             },
+            Query::Fen => return self.game.state_text(&self.state),
+            Query::Legal => {
+                let moves: Vec<String> =
+                    legal_list(self.game, &self.state).iter().map(|&action| self.game.action_text(action)).collect();
+                return if moves.is_empty() { "none".to_owned() } else { moves.join(" ") };
+            }
+            Query::Actions => {
+                let texts = (0..self.game.action_count()).map(|index| self.game.action_text(Action(index as u16)));
+                return texts.collect::<Vec<_>>().join(" ");
+            }
+            Query::Planes if end.is_some() => "none",
+            Query::Planes => {
+                let mut planes = vec![0.0; self.game.plane_shape().len()];
+                self.game.encode(&self.state, &mut planes);
+                return planes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            }
         }
+        .to_owned()
     }
 
     fn set_position(&mut self, fen: Option<&str>, moves: &[String]) -> Result<(), String> {

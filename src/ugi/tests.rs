@@ -186,9 +186,16 @@ fn a_whole_session() {
     talk.send("position startpos moves b2");
     assert_eq!(talk.ask("query p1turn"), "response false");
     assert_eq!(talk.ask("go movetime 10"), "bestmove c3");
+    talk.send("position fen xx1/oo1/3 x");
+    assert_eq!(talk.ask("query fen"), "response xx1/oo1/3 x");
+    assert_eq!(talk.ask("query legal"), "response a1 b1 c1 c2 c3");
+    assert_eq!(talk.ask("query actions").split(' ').count(), 10);
+    let planes = talk.ask("query planes");
+    assert!(planes.split(' ').skip(1).all(|number| number == "0" || number == "1"), "{planes}");
     talk.send("position fen xx1/oo1/3 x moves c1");
     assert_eq!(talk.ask("query gameover"), "response true");
     assert_eq!(talk.ask("query result"), "response p1win");
+    assert_eq!((talk.ask("query legal"), talk.ask("query planes")), ("response none".into(), "response none".into()));
     talk.send("position fen xx1/oo1/1x1 o moves c2");
     assert_eq!(talk.ask("query result"), "response p2win");
     talk.send("position startpos moves a1 b1 c1 b2 a2 c2 b3 a3 c3");
@@ -412,7 +419,7 @@ impl GameVisitor for Garbage {
     type Output = ();
 
     fn visit<G: Game>(self, game: G) {
-        const WORDS: [&str; 34] = [
+        const WORDS: [&str; 37] = [
             "ugi",
             "isready",
             "setoption",
@@ -434,6 +441,9 @@ impl GameVisitor for Garbage {
             "gameover",
             "p1turn",
             "result",
+            "legal",
+            "planes",
+            "actions",
             "a1",
             "b2",
             "3",

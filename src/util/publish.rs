@@ -212,6 +212,22 @@ impl AtomicFile {
         self.write_all(bytes).map_err(|source| PublishError::writing(&self.target, "write", source))
     }
 
+    /// Where everything written so far can be read, until the file is published or given up.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn written(&mut self) -> Result<PathBuf, PublishError> {
+        self.flush().map_err(|source| PublishError::writing(&self.target, "write", source))?;
+        Ok(self.temporary.clone())
+    }
+
+    /// The name of another temporary file of this process beside it.
+    pub fn beside(&self, what: &str) -> PathBuf {
+        let name = self.target.file_name().unwrap_or_default().to_string_lossy();
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        folder_of(&self.target).join(format!(".{name}-{what}.{}-{serial}.tmp", std::process::id()))
+    }
+
     /// Brings everything to disk and gives the file its name, replacing an older one.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! A file of the corpus whose name begins with `valid-` must be taken for sound, one that begins with `bad-` must not; others
 //! are findings of earlier times, or pieces.
 
+mod exports;
 mod memory;
 mod mutate;
 mod seeds;

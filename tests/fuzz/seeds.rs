@@ -22,7 +22,7 @@ use sparring::util::stats::GameCounts;
 use super::targets::seal;
 
 /// A name and contents.
-type Seed = (String, Vec<u8>);
+pub(super) type Seed = (String, Vec<u8>);
 
 /// Games with options that are worth a position of their own.
 const SPECS: [&str; 5] =
@@ -43,12 +43,12 @@ pub fn of(target: &str) -> Vec<Seed> {
     }
 }
 
-fn seed(name: &str, bytes: impl Into<Vec<u8>>) -> Seed {
+pub(super) fn seed(name: &str, bytes: impl Into<Vec<u8>>) -> Seed {
     (name.to_owned(), bytes.into())
 }
 
 /// What `write` writes into the file that it is given.
-fn file(write: impl FnOnce(&std::path::Path)) -> Vec<u8> {
+pub(super) fn file(write: impl FnOnce(&std::path::Path)) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.games");
     write(&path);
@@ -83,7 +83,8 @@ fn checkpoints() -> Vec<Seed> {
     let sealed = |from: &str, to: &str| seal::checkpoint(&with_header(&mlp, from, to)).unwrap();
     let last = mlp.len() - 4;
     let weight = |number: f32| seal::checkpoint(&[&mlp[..last], &number.to_le_bytes()].concat()).unwrap();
-    vec![
+    let mut seeds = super::exports::exports(&network(&TicTacToe, small()));
+    seeds.extend([
         seed("valid-mlp", mlp.clone()),
         seed("valid-resnet", saved(&network(&TicTacToe, Architecture::Resnet(resnet)))),
         seed("valid-flat-policy", saved(&network(&ConnectFour, small()))),
@@ -110,7 +111,8 @@ fn checkpoints() -> Vec<Seed> {
         seed("bad-game", sealed(r#"\"tictactoe\""#, r#"\"zener:max_plies=18446744073709551615\""#)),
         seed("bad-not-a-number", weight(f32::NAN)),
         seed("bad-infinite", weight(f32::INFINITY)),
-    ]
+    ]);
+    seeds
 }
 
 fn training_states() -> Vec<Seed> {

@@ -1,0 +1,43 @@
+"""Plays a whole game with an exported network and prints its moves.
+
+    pip install onnxruntime numpy
+    sparring export runs/uttt --format onnx
+    python onnx_game.py uttt.onnx [path of sparring]
+"""
+
+import json
+import sys
+
+import numpy
+import onnxruntime
+
+from rules import Rules
+
+
+def main(network, sparring="sparring"):
+    session = onnxruntime.InferenceSession(network, providers=["CPUExecutionProvider"])
+    about = session.get_modelmeta().custom_metadata_map
+    options = ",".join("%s=%s" % option for option in json.loads(about["options"]).items())
+    actions = {move: index for index, move in enumerate(json.loads(about["actions"]))}
+    inputs = {entry.name: entry.shape for entry in session.get_inputs()}
+    rules = Rules(about["game"] + (":" + options if options else ""), sparring)
+    while not rules.over():
+        legal = rules.legal()
+        planes = numpy.array(rules.planes(), numpy.float32).reshape([1] + inputs["planes"][1:])
+        feed = {"planes": planes}
+        if "legal" in inputs:
+            feed["legal"] = numpy.zeros([1, len(actions)], bool)
+            feed["legal"][0, [actions[move] for move in legal]] = True
+        policy, value = session.run(["policy", "value"], feed)
+        move = max(legal, key=lambda move: policy[0, actions[move]])
+        shares = value[0]
+        if about["outputs"] == "logits":
+            shares = numpy.exp(shares - shares.max())
+        print("%s  win, draw, loss: %s" % (move, numpy.round(shares / shares.sum(), 2)))
+        rules.play(move)
+    print("%d moves, %s" % (len(rules.moves), rules.result()))
+    rules.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

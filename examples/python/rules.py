@@ -1,0 +1,52 @@
+"""The rules of a game, from `sparring ugi`: positions as a network sees them, legal moves, results."""
+
+import subprocess
+
+
+class Rules:
+    """A conversation with `sparring ugi GAME`; the position is that after the moves played so far."""
+
+    def __init__(self, game, sparring="sparring"):
+        self.engine = subprocess.Popen(
+            [sparring, "ugi", game, "random"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        self.moves = []
+        self._say("position startpos")
+
+    def _say(self, line):
+        self.engine.stdin.write(line + "\n")
+
+    def _ask(self, what):
+        self._say("query " + what)
+        for line in self.engine.stdout:
+            if line.startswith("info string error"):
+                raise ValueError(line.strip())
+            if line.startswith("response "):
+                return line.split(" ", 1)[1].strip()
+        raise EOFError("the engine has ended")
+
+    def play(self, move):
+        self.moves.append(move)
+        self._say("position startpos moves " + " ".join(self.moves))
+
+    def over(self):
+        return self._ask("gameover") == "true"
+
+    def result(self):
+        """p1win, p2win, draw, or none while the game goes on."""
+        return self._ask("result")
+
+    def legal(self):
+        return self._ask("legal").split()
+
+    def actions(self):
+        """Every move of the game, in the order of a network's policy."""
+        return self._ask("actions").split()
+
+    def planes(self):
+        """The position as the player to move sees it: channels, then rows, then columns."""
+        return [float(number) for number in self._ask("planes").split()]
+
+    def close(self):
+        self.engine.stdin.close()
+        self.engine.wait()

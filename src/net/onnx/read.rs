@@ -1,0 +1,116 @@
+//! ONNX files of ours, read back: their weights are taken, nothing in them is executed.
+//!
+//! A file is accepted only when its graph is, node by node, the one that this program writes for the network that the file says
+//! it holds. So whatever serves a network serves it, on every engine and in every precision.
+
+use half::f16;
+use prost::Message as _;
+
+use super::{OnnxForm, element, lower, proto, transposed};
+use crate::net::graph::{Graph, Op};
+use crate::net::spec::NetSpec;
+use crate::net::weights::Weights;
+
+/// Whether the bytes begin as an ONNX file that a program like this one wrote: IR version, then the producer's name.
+pub(crate) fn looks_like(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x08, 1..=0x7f, 0x12, ..])
+}
+
+/// An ONNX file, before its graph is looked at.
+pub(crate) struct OnnxFile {
+    model: proto::Model,
+}
+
+/// The messages of an ONNX file.
+///
+/// # Errors
+/// When it is none, or cut short.
+pub(crate) fn parse(bytes: &[u8]) -> Result<OnnxFile, String> {
+    let model = proto::Model::decode(bytes).map_err(|error| format!("it is cut short or no ONNX file ({error})"))?;
+    Ok(OnnxFile { model })
+}
+
+impl OnnxFile {
+    /// An entry of its metadata.
+    pub fn metadata(&self, key: &str) -> Option<&str> {
+        self.model.metadata_props.iter().find(|entry| entry.key == key).map(|entry| entry.value.as_str())
+    }
+
+    /// The form of the file.
+    pub fn form(&self) -> OnnxForm {
+        let graph = self.model.graph.as_ref();
+        OnnxForm {
+            half: graph
+                .and_then(|graph| graph.initializer.first())
+                .is_some_and(|first| first.data_type == element::FLOAT16),
+            mask: graph.is_some_and(|graph| graph.input.len() > 1),
+        }
+    }
+
+    /// The weights, normalisations folded away, if the file holds the network `spec` as this program writes it.
+    ///
+    /// # Errors
+    /// Says what differs.
+    pub fn weights(&self, spec: &NetSpec) -> Result<Weights, String> {
+        let graph = self.model.graph.as_ref().ok_or("it holds no graph")?;
+        spec.validate().map_err(|error| error.to_string())?;
+        // Before anything of the size that the description asks for is made.
+        let (asked, held) = (spec.parameter_count(), graph.initializer.iter().map(|t| t.raw_data.len()).sum::<usize>());
+        if asked / 2 > held {
+            return Err(format!("it describes a network of {asked} numbers and holds {held} bytes of them"));
+        }
+        let mut served = Graph::new(spec, &Weights::identity(spec)).map_err(|error| error.to_string())?;
+        let expected = lower(spec, &served, self.form());
+        for (what, same) in [
+            ("operations", graph.node == expected.node),
+            ("inputs", graph.input == expected.input),
+            ("outputs", graph.output == expected.output),
+        ] {
+            if !same {
+                return Err(format!(
+                    "its {what} are not those that this version of sparring writes for such a network"
+                ));
+            }
+        }
+        let head = |tensor: &proto::Tensor| (tensor.name.clone(), tensor.dims.clone(), tensor.data_type);
+        if graph.initializer.iter().map(head).ne(expected.initializer.iter().map(head)) {
+            return Err("its tensors are not those of such a network".into());
+        }
+        let mut tensors = graph.initializer.iter();
+        let mut fill = |data: &mut Vec<f32>| -> Result<(), String> {
+            let tensor = tensors.next().ok_or("a tensor is missing")?;
+            let numbers: Vec<f32> = if tensor.data_type == element::FLOAT16 {
+                tensor.raw_data.chunks_exact(2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f32()).collect()
+            } else {
+                tensor.raw_data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+            };
+            if numbers.len() != data.len() {
+                return Err(format!(
+                    "tensor `{}` has {} numbers instead of {}",
+                    tensor.name,
+                    numbers.len(),
+                    data.len()
+                ));
+            }
+            *data = numbers;
+            Ok(())
+        };
+        let half = self.form().half;
+        for node in &mut served.nodes {
+            match &mut node.op {
+                Op::Linear(affine) if half => {
+                    let mut stored = transposed(affine);
+                    fill(&mut stored.weight)?;
+                    fill(&mut affine.bias)?;
+                    affine.weight = transposed(&stored).weight;
+                }
+                Op::Conv(affine) | Op::Linear(affine) => {
+                    fill(&mut affine.weight)?;
+                    fill(&mut affine.bias)?;
+                }
+                _ => {}
+            }
+        }
+        served.unfolded(spec)
+    }
+}

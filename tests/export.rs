@@ -1,0 +1,238 @@
+//! Exported networks through the binary: what is written computes what the network computes, plays in matches, and is refused
+//! where it cannot be right.
+
+mod common;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use common::run;
+use serde_json::Value;
+use sparring::game::Game;
+use sparring::games::{self, GameVisitor};
+use sparring::net::{Architecture, Checkpoint, CheckpointInfo, Mlp, NetSpec, Resnet, Role, Weights};
+use sparring::util::rng::Stream;
+
+/// A small network of each architecture, as it begins and as after training: with opinions, and with normalisations that do
+/// something.
+struct Networks<'a>(&'a Path);
+
+impl GameVisitor for Networks<'_> {
+    type Output = Vec<PathBuf>;
+
+    fn visit<G: Game>(self, game: G) -> Vec<PathBuf> {
+        let net = Resnet { blocks: 2, channels: 16, global_pooling: true, ..Resnet::default() };
+        let kinds = [Architecture::Resnet(net), Architecture::Mlp(Mlp { hidden: vec![32, 16] })];
+        let mut paths = Vec::new();
+        for (kind, architecture) in kinds.into_iter().enumerate() {
+            let spec = NetSpec::for_game(&game, architecture);
+            let random = Weights::init(&spec, &mut Stream::test(1));
+            let mut trained = random.clone();
+            let mut stream = Stream::test(2);
+            for info in spec.tensors() {
+                for x in &mut trained.0.get_mut(&info.name).unwrap().data {
+                    *x = match info.role {
+                        Role::Kernel { gain, .. } => *x / gain.max(0.3),
+                        Role::Bias | Role::Mean => 0.1 * stream.normal() as f32,
+                        Role::Scale => 1.0 + 0.2 * stream.normal() as f32,
+                        Role::Variance => (0.5 + stream.unit()) as f32,
+                    };
+                }
+            }
+            for (state, weights) in [("random", random), ("trained", trained)] {
+                let path = self.0.join(format!("{}-{kind}-{state}.safetensors", G::NAME));
+                let info = CheckpointInfo { step: 7, ..CheckpointInfo::untrained(&game, spec.clone()) };
+                Checkpoint { info, weights }.save(&path).unwrap();
+                paths.push(path);
+            }
+        }
+        paths
+    }
+}
+
+fn networks(name: &str, folder: &Path) -> Vec<PathBuf> {
+    games::dispatch(name, Networks(folder)).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Exports with these words and gives the report.
+fn export(source: &Path, target: &Path, words: &[&str]) -> Value {
+    let done = run([&["export", text(source), "-o", text(target), "--json"], words].concat()).expect(0);
+    serde_json::from_str(&done.out).unwrap()
+}
+
+const FORMATS: [(&str, &[&str]); 6] = [
+    ("a.onnx", &["--format", "onnx"]),
+    ("b.onnx", &["--format", "onnx", "--with-mask"]),
+    ("c.onnx", &["--format", "onnx", "--precision", "f16"]),
+    ("d.onnx", &["--format", "onnx", "--precision", "f16", "--with-mask"]),
+    ("e.pt", &["--format", "torchscript"]),
+    ("f.safetensors", &["--format", "safetensors"]),
+];
+
+#[test]
+fn files_of_every_game_and_architecture_compute_the_same() {
+    std::thread::scope(|scope| games::NAMES.iter().for_each(|game| drop(scope.spawn(|| computes_the_same(game)))));
+}
+
+fn computes_the_same(game: &str) {
+    let scratch = tempfile::tempdir().unwrap();
+    for source in networks(game, scratch.path()) {
+        for (name, words) in FORMATS {
+            let target = scratch.path().join(name);
+            let report = export(&source, &target, &[words, &["--force", "--positions", "300"]].concat());
+            let half = words.contains(&"f16");
+            let bound = if half { 2e-2 } else { 1e-4 };
+            let comparison = &report["comparison"];
+            for part in ["policy", "value"] {
+                let largest = comparison[part]["largest"].as_f64().unwrap();
+                assert!(largest < bound, "{source:?} {name} {part}: {largest}");
+            }
+            assert!(comparison["logits"].is_null() == words.contains(&"--with-mask"));
+            assert!(comparison["same_best_move"].as_u64().unwrap() >= if half { 297 } else { 300 }, "{report:#}");
+            assert_eq!(report["bytes"].as_u64().unwrap(), fs::metadata(&target).unwrap().len());
+        }
+    }
+}
+
+#[test]
+fn exported_files_play_and_are_inspected() {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = networks("connect4", scratch.path()).remove(1);
+    let digest = |path: &Path| {
+        let shown: Value = serde_json::from_str(&run(["inspect", text(path)]).expect(0).out).unwrap();
+        assert_eq!(shown["checkpoint"]["game"], "connect4");
+        assert_eq!(shown["checkpoint"]["step"], 7);
+        assert!(shown["flops_per_position"].as_u64().unwrap() > 0);
+        (shown["weights_digest"].clone(), shown["file"]["format"].as_str().unwrap().to_owned())
+    };
+    let mut digests = Vec::new();
+    for (name, words) in FORMATS {
+        let target = scratch.path().join(name);
+        export(&source, &target, &[words, &["--licence", "CC0-1.0"]].concat());
+        let (digest, format) = digest(&target);
+        assert!(words.contains(&format.as_str()));
+        digests.push(digest);
+        let player = format!("{}@policy", text(&target));
+        let report = run(["pit", &player, "random", "--games", "4", "--json"]).expect(0);
+        assert_eq!(serde_json::from_str::<Value>(&report.out).unwrap()["players"][0], player, "{}", report.out);
+        let talk = talk(&["ugi", "connect4", text(&target)], "isready\nquery legal\nquery planes\ngo nodes 20\n");
+        assert!(talk.contains("bestmove ") && talk.contains("\nresponse 1 2 3 4 5 6 7\n"), "{talk}");
+        assert!(talk.lines().any(|line| line.starts_with("response 0 0 0") && line.split(' ').count() > 84), "{talk}");
+        run(["analyze", text(&target), "--sims", "20"]).expect(0);
+        // A file that was exported can be exported again, without a difference.
+        let again = scratch.path().join(format!("again-{name}"));
+        export(&target, &again, words);
+        assert_eq!(digest_of_weights(&again), *digests.last().unwrap(), "{name}");
+    }
+    // Folded weights are the same whatever format they went into, rounded ones too.
+    assert_eq!([&digests[0], &digests[2]], [&digests[1], &digests[3]]);
+    assert_eq!(digests[0], digests[4]);
+    assert_ne!(digests[0], digests[2]);
+}
+
+/// What the program says to this input.
+fn talk(arguments: &[&str], input: &str) -> String {
+    let mut command = common::sparring(arguments);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+}
+
+fn digest_of_weights(path: &Path) -> Value {
+    let shown: Value = serde_json::from_str(&run(["inspect", text(path)]).expect(0).out).unwrap();
+    shown["weights_digest"].clone()
+}
+
+/// Nothing but what was there before lies in the folder.
+fn only(folder: &Path, names: &[&str]) {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut found: Vec<String> = entries.collect();
+    found.sort();
+    assert_eq!(found, names);
+}
+
+#[test]
+fn what_cannot_be_exported_leaves_no_file() {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = networks("tictactoe", scratch.path()).remove(1);
+    let out = scratch.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let target = out.join("net.onnx");
+    let fails = |source: &Path, target: &Path, code: i32, part: &str| {
+        for (_, words) in FORMATS {
+            let done = run([&["export", text(source), "-o", text(target)], words].concat());
+            assert!(done.expect(code).err.contains(part), "{words:?}");
+        }
+    };
+    // Numbers that are not finite, in a file whose digests are right.
+    let checkpoint = Checkpoint::load(&source).unwrap();
+    let bytes = fs::read(&source).unwrap();
+    let mut bad = checkpoint.weights.clone();
+    bad.0.get_mut("value.out.bias").unwrap().data[1] = f32::NAN;
+    let broken = scratch.path().join("broken.safetensors");
+    let swapped = replace(&bytes, &checkpoint.weights.digest(), &bad.digest());
+    let good: Vec<u8> = checkpoint.weights.0["value.out.bias"].data.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let nan: Vec<u8> = bad.0["value.out.bias"].data.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let at = swapped.windows(good.len()).position(|window| window == good).unwrap();
+    fs::write(&broken, [&swapped[..at], &nan, &swapped[at + good.len()..]].concat()).unwrap();
+    fails(&broken, &target, 1, "`value.out.bias` holds NaN");
+    // A game that is not there any more.
+    let unknown = scratch.path().join("unknown.safetensors");
+    let info = CheckpointInfo { game: "chess".into(), ..checkpoint.info.clone() };
+    Checkpoint { info, ..checkpoint.clone() }.save(&unknown).unwrap();
+    fails(&unknown, &target, 1, "chess");
+    fails(&source, &scratch.path().join("missing/net.onnx"), 1, "missing");
+    fails(&source, Path::new("/proc/net.onnx"), 1, "/proc");
+    fails(&source, &out, 2, "is a folder");
+    only(&out, &[]);
+    fs::write(&target, "of old").unwrap();
+    fails(&source, &target, 2, "--force");
+    assert_eq!(fs::read_to_string(&target).unwrap(), "of old");
+    only(&out, &["net.onnx"]);
+    let done = run(["export", text(&source), "--format", "torchscript", "--with-mask"]).expect(2);
+    assert!(done.err.contains("--format onnx"), "{}", done.err);
+}
+
+fn replace(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
+    [&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]].concat()
+}
+
+#[test]
+fn damaged_exports_are_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = networks("tictactoe", scratch.path()).remove(0);
+    for (name, words) in [FORMATS[0], FORMATS[4]] {
+        let target = scratch.path().join(name);
+        export(&source, &target, words);
+        let good = fs::read(&target).unwrap();
+        let damaged = scratch.path().join(format!("damaged-{name}"));
+        let mut noticed = 0;
+        for step in 0..60 {
+            let mut bytes = good.clone();
+            bytes[step * (good.len() - 1) / 60] ^= 1 << (step % 8);
+            fs::write(&damaged, &bytes).unwrap();
+            match Checkpoint::import(&damaged) {
+                Err(_) => noticed += 1,
+                // Some bytes say nothing about the network: a shape of an intermediate value, a name in the zip's directory.
+                Ok((back, _)) => {
+                    assert_eq!(back.weights.digest(), Checkpoint::import(&target).unwrap().0.weights.digest())
+                }
+            }
+        }
+        assert!(noticed > 30, "{name}: {noticed}");
+        fs::write(&damaged, &good[..good.len() / 2]).unwrap();
+        let done = run(["pit", text(&damaged), "random", "--games", "2"]).expect(1);
+        assert!(done.err.contains("damaged-"), "{}", done.err);
+    }
+    let foreign = scratch.path().join("foreign.onnx");
+    fs::write(&foreign, [8, 8, 18, 7, b'p', b'y', b't', b'o', b'r', b'c', b'h']).unwrap();
+    let done = run(["inspect", text(&foreign)]).expect(1);
+    assert!(done.err.contains("is an ONNX file but none of sparring's"), "{}", done.err);
+}
