@@ -10,9 +10,9 @@ use common::{Done, PROGRAM, Process, run, sparring, words};
 use serde_json::Value as Json;
 use sparring::games::NAMES;
 
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 16] = [
     "analyze", "train", "pit", "play", "replay", "ladder", "ugi", "accuracy", "perft", "games", "config", "inspect",
-    "export", "bench", "doctor",
+    "export", "card", "bench", "doctor",
 ];
 
 fn run_words(text: &str) -> Done {

@@ -236,3 +236,73 @@ fn damaged_exports_are_refused() {
     let done = run(["inspect", text(&foreign)]).expect(1);
     assert!(done.err.contains("is an ONNX file but none of sparring's"), "{}", done.err);
 }
+
+#[test]
+fn a_card_tells_of_training_strength_and_use() {
+    let scratch = tempfile::tempdir().unwrap();
+    let trained = common::small_run(scratch.path(), "connect4", &[]);
+    let out = scratch.path().join("models");
+    fs::create_dir(&out).unwrap();
+    let card = out.join("four.md");
+    let words = |more: &[&'static str]| {
+        let fixed = [
+            "card",
+            &trained,
+            "-o",
+            text(&card),
+            "--against",
+            "random,mcts:10",
+            "--settings",
+            "@policy,@sims=5",
+            "--games",
+            "4",
+        ];
+        run(fixed.into_iter().chain(more.iter().copied()).collect::<Vec<&str>>())
+    };
+    let shown = words(&["--licence", "CC0-1.0", "--json"]).expect(0).json();
+    only(&out, &["four.md", "four.safetensors"]);
+    let read = fs::read_to_string(&card).unwrap();
+    let rows = shown["strength"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        let number = |key: &str| row[key].as_u64().unwrap();
+        assert_eq!(number("wins") + number("draws") + number("losses"), 4);
+        let line = format!(
+            "| `{}` | `{}` | {}-{}-{} |",
+            row["setting"].as_str().unwrap(),
+            row["opponent"].as_str().unwrap(),
+            number("wins"),
+            number("draws"),
+            number("losses")
+        );
+        assert!(read.contains(&line), "{line}\n{read}");
+    }
+    for part in
+        ["# four\n", "Licence: CC0-1.0", "| games | 2 |", "\"game\": \"connect4\"", "sparring export four.safetensors"]
+    {
+        assert!(read.contains(part), "{part}\n{read}");
+    }
+    let model = out.join("four.safetensors");
+    let info = Checkpoint::load(&model).unwrap().info;
+    assert_eq!((info.game.as_str(), info.licence.as_deref()), ("connect4", Some("CC0-1.0")));
+    // A second time, of what was written: only when it may be replaced.
+    words(&[]).complains(2, &["four.md", "--force"]);
+    words(&["--force"]).expect(0);
+    let done = run([
+        "card",
+        text(&model),
+        "-o",
+        text(&card),
+        "--against",
+        "random",
+        "--settings",
+        "@policy",
+        "--games",
+        "2",
+        "--force",
+    ]);
+    done.expect(0);
+    assert!(!fs::read_to_string(&card).unwrap().contains("The config"), "a checkpoint alone does not know it");
+    run(["card", &trained, "-o", "card.txt"]).complains(2, &["FILE.md"]);
+    run(["card", &trained, "-o", text(&out.join("x.md")), "--settings", "policy"]).complains(2, &["begins with `@`"]);
+}

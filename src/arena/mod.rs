@@ -1,5 +1,6 @@
-//! Matches as users see them: games kept in a file, reports, and a run's ladder.
+//! Matches as users see them: games kept in a file, reports, a run's ladder, a model's card.
 
+mod card;
 mod chart;
 mod games_file;
 mod hold;
@@ -7,6 +8,7 @@ mod ladder;
 mod replay;
 mod report;
 
+pub use card::{Card, CardParams, Training, json as card_json, measure};
 pub use chart::{LadderChart, chart};
 pub use games_file::{Begins, GamesFile, GamesFileError, Header, read_header};
 pub use hold::{Held, hold};

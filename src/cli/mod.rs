@@ -3,6 +3,7 @@
 mod accuracy;
 mod analyze;
 mod bench;
+mod card;
 mod color;
 mod config;
 mod doctor;
@@ -93,6 +94,7 @@ enum Verb {
     Config(config::Config),
     Inspect(inspect::Inspect),
     Export(export::Export),
+    Card(card::CardVerb),
     Bench(bench::Bench),
     Doctor(doctor::Doctor),
 }
@@ -126,6 +128,7 @@ pub fn main() -> ExitCode {
         Verb::Config(verb) => verb.run(),
         Verb::Inspect(verb) => verb.run(),
         Verb::Export(verb) => verb.run(),
+        Verb::Card(verb) => verb.run(),
         Verb::Bench(verb) => verb.run(),
         Verb::Doctor(verb) => verb.run(),
     };

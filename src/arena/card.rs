@@ -1,0 +1,215 @@
+//! A model's card: what it is, how it was trained, how strong it is, how it is used.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::game::Game;
+use crate::net::Checkpoint;
+use crate::play::{MatchParams, MatchReport, Openings, Player, PoolError, PoolParams};
+use crate::run::state::RunState;
+use crate::util::machine::Cpu;
+use crate::util::rng::{Purpose, Stream};
+use crate::util::stats::Tally as _;
+
+use super::hold;
+
+/// How the strength on a card is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct CardParams {
+    /// Games against each opponent, an even number: each opening is played from both sides.
+    pub games: usize,
+    /// Random plies at the beginning of each pair.
+    pub opening_plies: u32,
+    /// Seed of openings and players.
+    pub seed: u64,
+    /// Worker threads.
+    pub threads: usize,
+}
+
+/// Each of the model's settings against each opponent, in one match.
+///
+/// # Errors
+/// When an evaluator fails.
+pub fn measure<G: Game>(
+    game: &G,
+    settings: Vec<Player<G>>,
+    opponents: Vec<Player<G>>,
+    params: CardParams,
+    stop: &(dyn Fn() -> bool + Sync),
+    progress: &(dyn Fn(&[crate::play::MatchTally]) + Sync),
+) -> Result<MatchReport, PoolError> {
+    let ours = settings.len();
+    let all = ours + opponents.len();
+    let encounters: Vec<[usize; 2]> = (0..ours).flat_map(|a| (ours..all).map(move |b| [a, b])).collect();
+    let games = params.games * encounters.len();
+    let threads = params.threads.min(games).max(1);
+    let params = MatchParams {
+        encounters,
+        pairs: params.games / 2,
+        openings: Openings::random(params.opening_plies as usize, Stream::keyed(params.seed, Purpose::Opening, &[])),
+        sprt: None,
+        seed: params.seed,
+        pool: PoolParams { threads, slots: (games / threads).clamp(1, 64) },
+    };
+    let players: Vec<Player<G>> = settings.into_iter().chain(opponents).collect();
+    Ok(hold(game, &players, &params, None, Vec::new(), stop, progress)?.report)
+}
+
+/// How a model was trained, where its run is at hand.
+#[derive(Debug)]
+pub struct Training {
+    /// How far the run is.
+    pub state: RunState,
+    /// The config as it was given.
+    pub config: String,
+}
+
+/// Everything on a card.
+#[derive(Debug)]
+pub struct Card<'a> {
+    /// The model's name, that of its files.
+    pub name: &'a str,
+    /// The network.
+    pub checkpoint: &'a Checkpoint,
+    /// Its run.
+    pub training: Option<&'a Training>,
+    /// The machine that made the card.
+    pub machine: &'a Cpu,
+    /// The model's settings, as `sparring pit` takes them behind its path.
+    pub settings: &'a [String],
+    /// Its opponents.
+    pub opponents: &'a [String],
+    /// The match of [`measure`].
+    pub report: &'a MatchReport,
+    /// How it was played.
+    pub params: CardParams,
+}
+
+impl Card<'_> {
+    /// The card as Markdown.
+    pub fn text<G: Game>(&self, game: &G) -> String {
+        let (info, name) = (&self.checkpoint.info, self.name);
+        let licence = info.licence.as_deref().unwrap_or("not stated");
+        let mut out = format!("# {name}\n\n");
+        let network = &info.network;
+        let _ = writeln!(
+            out,
+            "A network that plays {}, made by `sparring` {}: {network}; {} parameters, {:.1} million floating-point operations for \
+             a position. Licence: {licence}.\n",
+            info.game,
+            info.tool_version,
+            network.parameter_count(),
+            network.flops() as f64 / 1e6,
+        );
+        out += "## How it was trained\n\n";
+        out += "By self-play alone, from random weights.\n\n";
+        let _ = writeln!(out, "| | |\n|---|---|\n| training steps | {} |\n| samples | {} |", info.step, info.samples);
+        let _ = writeln!(out, "| generation | {} |", info.generation);
+        if let Some(Training { state, .. }) = self.training {
+            let _ = writeln!(out, "| games | {} |\n| positions | {} |", state.games, state.positions);
+            let _ = writeln!(out, "| hours | {:.2} |", state.hours);
+            let _ = writeln!(out, "| machine (this card's) | {} |", self.machine_text());
+        }
+        if let Some(Training { config, .. }) = self.training {
+            let _ = writeln!(out, "\nThe config:\n\n```json\n{}\n```", config.trim_end());
+        }
+        out += "\n## How strong it is\n\n";
+        let _ = writeln!(
+            out,
+            "{} games against each opponent, each opening from both sides ({} random plies, seed {}), measured on {}. Score is the \
+             share of points; Elo the difference that explains it; both with 95 % intervals.\n",
+            self.params.games,
+            self.params.opening_plies,
+            self.params.seed,
+            self.machine_text(),
+        );
+        out += "| setting | opponent | wins, draws, losses | score | Elo |\n|---|---|---|---|---|\n";
+        for (&[a, b], tally) in self.report.encounters.iter().zip(&self.report.tallies) {
+            let counts = tally.games();
+            let score = counts.score_interval().map_or_else(String::new, |score| {
+                let [value, low, high] = [score.value, score.low, score.high].map(|share| 100.0 * share);
+                format!("{value:.1} % ({low:.1} to {high:.1})")
+            });
+            let elo = counts.elo().map_or_else(String::new, |elo| {
+                let text = super::signed;
+                format!("{} ({} to {})", text(elo.value), text(elo.low), text(elo.high))
+            });
+            let _ = writeln!(
+                out,
+                "| `{}` | `{}` | {}-{}-{} | {score} | {elo} |",
+                self.settings[a],
+                self.opponents[b - self.settings.len()],
+                counts.wins,
+                counts.draws,
+                counts.losses,
+            );
+        }
+        let _ = writeln!(
+            out,
+            "\n```sh\nsparring pit {} {} --gauntlet --games {} --opening-plies {} --seed {}\n```",
+            self.settings.first().map_or_else(String::new, |setting| format!("{name}.safetensors{setting}")),
+            self.opponents.join(" "),
+            self.params.games,
+            self.params.opening_plies,
+            self.params.seed,
+        );
+        out + &self.usage(game)
+    }
+
+    fn machine_text(&self) -> String {
+        format!("{}, {} threads", self.machine.model, self.machine.threads)
+    }
+
+    fn usage<G: Game>(&self, game: &G) -> String {
+        let (name, input) = (self.name, self.checkpoint.info.network.input);
+        let mut out = "\n## What goes in and comes out\n\n".to_owned();
+        let _ = writeln!(
+            out,
+            "`planes`, float32 `[batch, {}, {}, {}]`, seen by the player to move:\n",
+            input.channels, input.height, input.width
+        );
+        for (index, plane) in game.plane_names().iter().enumerate() {
+            let _ = writeln!(out, "{index}. {plane}");
+        }
+        let actions: Vec<String> =
+            (0..game.action_count().min(6)).map(|index| game.action_text(crate::game::Action(index as u16))).collect();
+        let _ = writeln!(
+            out,
+            "\n`policy`, float32 `[batch, {}]`: logits of the moves {}, ...; those of illegal moves mean nothing. `value`, float32 \
+             `[batch, 3]`: logits of win, draw and loss of the player to move. `sparring ugi` gives planes, legal moves and the \
+             list of moves (`query planes`, `query legal`, `query actions`).\n",
+            game.action_count(),
+            actions.join(", "),
+        );
+        let _ = writeln!(
+            out,
+            "## How to use it\n\n```sh\nsparring play {name}.safetensors\nsparring export {name}.safetensors --format onnx\n```\n"
+        );
+        let _ = writeln!(
+            out,
+            "```python\nimport numpy, onnxruntime\nsession = onnxruntime.InferenceSession(\"{name}.onnx\")\nplanes = \
+             numpy.zeros([1, {}, {}, {}], numpy.float32)  # the position, from `query planes`\npolicy, value = \
+             session.run([\"policy\", \"value\"], {{\"planes\": planes}})\nprint(policy.argmax(), value)\n```",
+            input.channels, input.height, input.width
+        );
+        out
+    }
+}
+
+/// The numbers of a card, for programs.
+pub fn json(card: &Card<'_>) -> Value {
+    let rows = card.report.encounters.iter().zip(&card.report.tallies).map(|(&[a, b], tally)| {
+        let counts = tally.games();
+        let score = counts.score_interval().map(|score| [score.value, score.low, score.high]);
+        serde_json::json!({
+            "setting": card.settings[a],
+            "opponent": card.opponents[b - card.settings.len()],
+            "wins": counts.wins,
+            "draws": counts.draws,
+            "losses": counts.losses,
+            "score": score,
+        })
+    });
+    serde_json::json!({ "checkpoint": card.checkpoint.info, "strength": rows.collect::<Vec<Value>>() })
+}

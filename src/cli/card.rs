@@ -1,0 +1,164 @@
+//! `sparring card`.
+
+use std::path::{Path, PathBuf};
+
+use super::live::Live;
+use super::pit::parse_games;
+use super::{Failure, Outcome, print, usage_of};
+use crate::arena::{Card, CardParams, Training, card_json, measure};
+use crate::export::{ExportError, Format, Request, export};
+use crate::game::Game;
+use crate::games::{self, GameVisitor};
+use crate::net::{Checkpoint, EngineChoice, OnnxForm};
+use crate::run::config::opening_plies;
+use crate::run::dir::RunDir;
+use crate::run::player::{PlayerSpec, load_network};
+use crate::run::state::RunState;
+use crate::run::stop::{Signals, StopFlag};
+use crate::util::machine::{cores, cpu};
+use crate::util::publish::write_atomic;
+use crate::util::text::read_text;
+
+/// Write a model's card and, beside it, the model: how it was trained, how strong it is, how it is used
+///
+/// The strength is measured now, in matches against players that never change. With the folder of a run the card tells of its
+/// training: config, games, hours.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    sparring card runs/uttt -o models/uttt.md --licence CC-BY-4.0\n  \
+    sparring card runs/tictactoe -o tictactoe.md --against random,solver --settings @policy --games 20\n  \
+    sparring card models/connect4.safetensors -o models/connect4.md --force")]
+pub struct CardVerb {
+    /// The folder of a run (its best checkpoint), or a checkpoint
+    model: PathBuf,
+    /// The card to write; the model is written beside it, with the ending .safetensors
+    #[arg(short, long, value_name = "FILE.md")]
+    output: PathBuf,
+    /// The opponents (as in `sparring pit`)
+    #[arg(long, value_delimiter = ',', value_name = "PLAYER,...", default_value = "random,mcts:1000,mcts:10000")]
+    against: Vec<String>,
+    /// How the model plays: each setting meets each opponent
+    #[arg(long, value_delimiter = ',', value_name = "@OPTION,...", default_value = "@policy,@sims=100,@sims=400")]
+    settings: Vec<String>,
+    /// Games against each opponent, an even number
+    #[arg(long, default_value = "100", value_name = "N", value_parser = parse_games)]
+    games: usize,
+    /// Random plies at the beginning of each pair of games [default: 1 in tictactoe, 2 in connect4, 4 in the others]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    opening_plies: Option<u32>,
+    /// Under which licence the model may be used [default: as its checkpoint says]
+    #[arg(long, value_name = "TEXT")]
+    licence: Option<String>,
+    /// Replace the files if they exist
+    #[arg(long)]
+    force: bool,
+    /// Seed of openings and players
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+    /// Worker threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    threads: Option<u32>,
+    /// Print what was measured as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl CardVerb {
+    pub(super) fn run(self) -> Outcome {
+        let usage = |message: String| Failure::Usage(message);
+        let output = &self.output;
+        if output.extension().is_none_or(|end| end != "md") {
+            return Err(usage(format!("a card is a file FILE.md, not {}", output.display())));
+        }
+        if let Some(setting) = self.settings.iter().find(|setting| !setting.starts_with('@')) {
+            return Err(usage(format!(
+                "a setting begins with `@`, such as @policy or @sims=400; {setting:?} does not"
+            )));
+        }
+        let weights = output.with_extension("safetensors");
+        let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+        let in_place = same(&self.model, &weights);
+        for path in [output, &weights] {
+            if path.exists() && !self.force && !(in_place && path == &weights) {
+                return Err(usage(format!("{} exists: name another card, or replace it with --force", path.display())));
+            }
+        }
+        let mut checkpoint = load_network(&self.model).map_err(|error| Failure::of(&error, error.is_usage()))?;
+        if self.licence.is_some() {
+            checkpoint.info.licence.clone_from(&self.licence);
+        }
+        let training = training(&self.model)?;
+        let name = checkpoint.info.game.clone();
+        games::dispatch(&name, Task { verb: &self, checkpoint, training, weights })?
+    }
+}
+
+/// What a run's folder says about its training.
+fn training(model: &Path) -> Result<Option<Training>, Failure> {
+    let dir = RunDir::new(model);
+    if !model.is_dir() {
+        return Ok(None);
+    }
+    let state = RunState::load(&dir)?.unwrap_or_default();
+    let config =
+        read_text(&dir.config()).map_err(|error| Failure::Failed(format!("{}: {error}", dir.config().display())))?;
+    Ok(Some(Training { state, config }))
+}
+
+struct Task<'a> {
+    verb: &'a CardVerb,
+    checkpoint: Checkpoint,
+    training: Option<Training>,
+    weights: PathBuf,
+}
+
+impl GameVisitor for Task<'_> {
+    type Output = Outcome;
+
+    fn visit<G: Game>(self, game: G) -> Outcome {
+        let verb = self.verb;
+        let stop = StopFlag::new();
+        let _signals = Signals::listen(&stop)?;
+        let engine = EngineChoice::default();
+        let open = |text: &str| PlayerSpec::parse(text).and_then(|spec| spec.open(&game, &engine)).map_err(usage_of);
+        let path = verb.model.display();
+        let settings =
+            verb.settings.iter().map(|setting| open(&format!("{path}{setting}"))).collect::<Result<Vec<_>, _>>()?;
+        let opponents = verb.against.iter().map(|text| open(text)).collect::<Result<Vec<_>, _>>()?;
+        let params = CardParams {
+            games: verb.games,
+            opening_plies: verb.opening_plies.unwrap_or_else(|| opening_plies(&game)),
+            seed: verb.seed,
+            threads: verb.threads.map_or_else(cores, |threads| threads as usize),
+        };
+        let live = Live::new(settings.len() * opponents.len() * params.games, 0);
+        let (stopped, tell) = (|| stop.is_set(), |tallies: &[_]| live.tell(tallies));
+        let report = measure(&game, settings, opponents, params, &stopped, &tell)?;
+        live.end();
+        if report.interrupted {
+            return Err(Failure::Interrupted);
+        }
+        let name = verb.output.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let card = Card {
+            name: &name,
+            checkpoint: &self.checkpoint,
+            training: self.training.as_ref(),
+            machine: &cpu(),
+            settings: &verb.settings,
+            opponents: &verb.against,
+            report: &report,
+            params,
+        };
+        let text = card.text(&game);
+        // Its file first: a card without a model would be of no use.
+        let (format, form) = (Format::Safetensors, OnnxForm::default());
+        let request = Request { format, form, path: self.weights.clone(), force: true, positions: 1000 };
+        export(&game, &self.checkpoint, &request)
+            .map_err(|error: ExportError| Failure::of(&error, error.is_usage()))?;
+        write_atomic(&verb.output, text.as_bytes())?;
+        if verb.json {
+            return print(&format!("{:#}\n", card_json(&card)));
+        }
+        print(&format!("{} and {} are written\n", verb.output.display(), self.weights.display()))
+    }
+}
