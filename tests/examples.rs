@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::networks::networks;
 use common::{busy, run, small_run};
+use sparring::games::NAMES;
 
 fn examples(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name)
@@ -34,59 +36,55 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// A trained network of the game, exported.
-fn exported(scratch: &Path, game: &str, name: &str, words: &[&str]) -> String {
-    let folder = scratch.join(game);
-    if !folder.exists() {
-        small_run(scratch, game, &[]);
-    }
-    let target = scratch.join(name).to_str().unwrap().to_owned();
-    run([&["export", folder.to_str().unwrap(), "-o", &target, "--force"], words].concat()).expect(0);
+/// Exports a network; the path of the file.
+fn export(source: &Path, name: &str, words: &[&str]) -> String {
+    let target = source.with_file_name(name).to_str().unwrap().to_owned();
+    run([&["export", source.to_str().unwrap(), "-o", &target, "--force", "--positions", "100"], words].concat())
+        .expect(0);
     target
 }
 
 #[test]
 #[ignore = "slow: needs onnxruntime"]
-fn onnxruntime_checks_the_files_and_plays_whole_games() {
+fn onnxruntime_agrees_and_plays_whole_games() {
     let Some(packages) = program("SPARRING_ONNXRUNTIME") else { return };
-    let scratch = tempfile::tempdir().unwrap();
     let python = |script: &Path, words: &[&str]| {
         output(Command::new("python3").arg(script).args(words).env("PYTHONPATH", &packages))
     };
-    for game in ["uttt", "zener", "zener:setup=official", "othello:size=6", "connect4", "tictactoe"] {
-        for (words, bound) in [
-            (&["--format", "onnx"][..], "1e-4"),
-            (&["--format", "onnx", "--with-mask"], "1e-4"),
-            (&["--format", "onnx", "--precision", "f16"], "2e-2"),
-            (&["--format", "onnx", "--precision", "f16", "--with-mask"], "2e-2"),
-        ] {
-            let file = exported(scratch.path(), game, "net.onnx", words);
-            let weights = exported(scratch.path(), game, "net.safetensors", &["--format", "safetensors"]);
-            let checker = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/onnx_check.py");
-            let said = python(&checker, &[&file, &weights, bound]);
-            assert!(said.contains("checked, shapes inferred"), "{game}: {said}");
-            if words.len() == 2 || game == "uttt" {
-                let said = python(&examples("python/onnx_game.py"), &[&file, SPARRING]);
-                let last = said.lines().last().unwrap();
-                assert!(["p1win", "p2win", "draw"].iter().any(|end| last.ends_with(end)), "{game}: {said}");
+    let checker = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/onnx_check.py");
+    let check = |game: &str| {
+        let scratch = tempfile::tempdir().unwrap();
+        for (index, source) in networks(game, scratch.path()).into_iter().enumerate() {
+            let forms = [&["--format", "onnx"][..], &["--format", "onnx", "--precision", "f16", "--with-mask"]];
+            for (words, [bound, least]) in forms.into_iter().zip([["1e-4", "999"], ["2e-2", "990"]]) {
+                let file = export(&source, "net.onnx", words);
+                python(&checker, &[&file, source.to_str().unwrap(), SPARRING, bound, least]);
+                if index == 1 {
+                    let said = python(&examples("python/onnx_game.py"), &[&file, SPARRING]);
+                    let last = said.lines().last().unwrap();
+                    assert!(["p1win", "p2win", "draw"].iter().any(|end| last.ends_with(end)), "{game}: {said}");
+                }
             }
         }
-    }
+    };
+    std::thread::scope(|scope| NAMES.iter().for_each(|game| drop(scope.spawn(|| check(game)))));
 }
 
 #[test]
 #[ignore = "slow: needs PyTorch"]
 fn pytorch_loads_torchscript_and_safetensors() {
     let Some(python) = program("SPARRING_PYTORCH") else { return };
-    let scratch = tempfile::tempdir().unwrap();
-    for game in ["uttt", "zener", "othello:size=6", "connect4", "tictactoe"] {
-        let script = exported(scratch.path(), game, "net.pt", &["--format", "torchscript"]);
-        let weights = exported(scratch.path(), game, "net.safetensors", &["--format", "safetensors"]);
-        let said = output(Command::new(&python).arg(examples("python/torchscript.py")).args([&script, SPARRING]));
-        assert!(said.contains("best first move: "), "{game}: {said}");
-        let compare = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/torch_check.py");
-        let said = output(Command::new(&python).arg(compare).args([&script, &weights]));
-        assert!(said.contains("equal"), "{game}: {said}");
+    let compare = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/torch_check.py");
+    for game in NAMES {
+        let scratch = tempfile::tempdir().unwrap();
+        for source in networks(game, scratch.path()) {
+            let script = export(&source, "net.pt", &["--format", "torchscript"]);
+            let weights = export(&source, "net.safetensors", &["--format", "safetensors"]);
+            let said = output(Command::new(&python).arg(examples("python/torchscript.py")).args([&script, SPARRING]));
+            assert!(said.contains("best first move: "), "{game}: {said}");
+            let said = output(Command::new(&python).arg(&compare).args([&script, &weights]));
+            assert!(said.contains("equal"), "{game}: {said}");
+        }
     }
 }
 
@@ -97,7 +95,7 @@ fn a_web_page_finds_the_best_first_move() {
         return;
     };
     let scratch = tempfile::tempdir().unwrap();
-    let network = exported(scratch.path(), "uttt", "net.safetensors", &["--format", "safetensors"]);
+    let network = small_run(scratch.path(), "uttt", &[]);
     let site = scratch.path().join("site");
     let mut prepare = Command::new("python3");
     prepare.arg(examples("web/prepare.py")).args([&network, site.to_str().unwrap(), SPARRING]).current_dir(&runtime);

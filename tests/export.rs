@@ -5,56 +5,14 @@ mod common;
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
+use common::networks::networks;
 use common::run;
 use serde_json::Value;
-use sparring::game::Game;
-use sparring::games::{self, GameVisitor};
-use sparring::net::{Architecture, Checkpoint, CheckpointInfo, Mlp, NetSpec, Resnet, Role, Weights};
-use sparring::util::rng::Stream;
-
-/// A small network of each architecture, as it begins and as after training: with opinions, and with normalisations that do
-/// something.
-struct Networks<'a>(&'a Path);
-
-impl GameVisitor for Networks<'_> {
-    type Output = Vec<PathBuf>;
-
-    fn visit<G: Game>(self, game: G) -> Vec<PathBuf> {
-        let net = Resnet { blocks: 2, channels: 16, global_pooling: true, ..Resnet::default() };
-        let kinds = [Architecture::Resnet(net), Architecture::Mlp(Mlp { hidden: vec![32, 16] })];
-        let mut paths = Vec::new();
-        for (kind, architecture) in kinds.into_iter().enumerate() {
-            let spec = NetSpec::for_game(&game, architecture);
-            let random = Weights::init(&spec, &mut Stream::test(1));
-            let mut trained = random.clone();
-            let mut stream = Stream::test(2);
-            for info in spec.tensors() {
-                for x in &mut trained.0.get_mut(&info.name).unwrap().data {
-                    *x = match info.role {
-                        Role::Kernel { gain, .. } => *x / gain.max(0.3),
-                        Role::Bias | Role::Mean => 0.1 * stream.normal() as f32,
-                        Role::Scale => 1.0 + 0.2 * stream.normal() as f32,
-                        Role::Variance => (0.5 + stream.unit()) as f32,
-                    };
-                }
-            }
-            for (state, weights) in [("random", random), ("trained", trained)] {
-                let path = self.0.join(format!("{}-{kind}-{state}.safetensors", G::NAME));
-                let info = CheckpointInfo { step: 7, ..CheckpointInfo::untrained(&game, spec.clone()) };
-                Checkpoint { info, weights }.save(&path).unwrap();
-                paths.push(path);
-            }
-        }
-        paths
-    }
-}
-
-fn networks(name: &str, folder: &Path) -> Vec<PathBuf> {
-    games::dispatch(name, Networks(folder)).unwrap()
-}
+use sparring::games;
+use sparring::net::{Checkpoint, CheckpointInfo};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -149,6 +107,40 @@ fn digest_of_weights(path: &Path) -> Value {
     shown["weights_digest"].clone()
 }
 
+#[test]
+fn a_signal_ends_an_export_without_a_trace() {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = networks("uttt", scratch.path()).remove(0);
+    let out = scratch.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let target = out.join("net.onnx");
+    fs::write(&target, "of old").unwrap();
+    for signal in ["INT", "TERM"] {
+        let words =
+            ["export", text(&source), "-o", text(&target), "--format", "onnx", "--force", "--positions", "1000000"];
+        let process = common::Process::start(&mut common::sparring(words));
+        let began = std::time::Instant::now();
+        while fs::read_dir(&out).unwrap().count() < 2 {
+            assert!(began.elapsed() < common::busy(std::time::Duration::from_secs(30)), "nothing is written");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        process.signal(signal);
+        process.finish().expect(130);
+        only(&out, &["net.onnx"]);
+    }
+    assert_eq!(fs::read_to_string(&target).unwrap(), "of old");
+}
+
+#[test]
+fn names_of_any_length_can_be_written() {
+    let scratch = tempfile::tempdir().unwrap();
+    let source = networks("tictactoe", scratch.path()).remove(3);
+    for length in 1..=9 {
+        let target = scratch.path().join("n".repeat(length)).with_extension("pt");
+        export(&source, &target, &["--format", "torchscript", "--positions", "10"]);
+    }
+}
+
 /// Nothing but what was there before lies in the folder.
 fn only(folder: &Path, names: &[&str]) {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -163,6 +155,7 @@ fn what_cannot_be_exported_leaves_no_file() {
     let source = networks("tictactoe", scratch.path()).remove(1);
     let out = scratch.path().join("out");
     fs::create_dir(&out).unwrap();
+    std::os::unix::fs::symlink("nothing", scratch.path().join("dangling")).unwrap();
     let target = out.join("net.onnx");
     let fails = |source: &Path, target: &Path, code: i32, part: &str| {
         for (_, words) in FORMATS {
@@ -189,8 +182,13 @@ fn what_cannot_be_exported_leaves_no_file() {
     fails(&unknown, &target, 1, "chess");
     fails(&source, &scratch.path().join("missing/net.onnx"), 1, "missing");
     fails(&source, Path::new("/proc/net.onnx"), 1, "/proc");
-    fails(&source, &out, 2, "is a folder");
+    fails(&source, &out, 2, "is no ordinary file");
+    fails(&source, &scratch.path().join("dangling"), 2, "is no ordinary file");
     only(&out, &[]);
+    for (_, words) in FORMATS {
+        run([&["export", text(&source), "-o", "/dev/full", "--force"], words].concat())
+            .complains(2, &["no ordinary file"]);
+    }
     fs::write(&target, "of old").unwrap();
     fails(&source, &target, 2, "--force");
     assert_eq!(fs::read_to_string(&target).unwrap(), "of old");
@@ -303,6 +301,8 @@ fn a_card_tells_of_training_strength_and_use() {
     ]);
     done.expect(0);
     assert!(!fs::read_to_string(&card).unwrap().contains("The config"), "a checkpoint alone does not know it");
+    run(["card", &trained, "-o", text(&Path::new(&trained).join("card.md"))]).complains(2, &["folder of the run"]);
+    run(["card", &trained, "-o", text(&out.join("no/card.md"))]).complains(1, &["is not there"]);
     run(["card", &trained, "-o", "card.txt"]).complains(2, &["FILE.md"]);
     run(["card", &trained, "-o", text(&out.join("x.md")), "--settings", "policy"]).complains(2, &["begins with `@`"]);
 }

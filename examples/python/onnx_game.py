@@ -18,7 +18,7 @@ def main(network, sparring="sparring"):
     session = onnxruntime.InferenceSession(network, providers=["CPUExecutionProvider"])
     about = session.get_modelmeta().custom_metadata_map
     options = ",".join("%s=%s" % option for option in json.loads(about["options"]).items())
-    actions = {move: index for index, move in enumerate(json.loads(about["actions"]))}
+    actions = json.loads(about["actions"])
     inputs = {entry.name: entry.shape for entry in session.get_inputs()}
     rules = Rules(about["game"] + (":" + options if options else ""), sparring)
     while not rules.over():
@@ -27,9 +27,9 @@ def main(network, sparring="sparring"):
         feed = {"planes": planes}
         if "legal" in inputs:
             feed["legal"] = numpy.zeros([1, len(actions)], bool)
-            feed["legal"][0, [actions[move] for move in legal]] = True
+            feed["legal"][0, [actions.index(move) for move in legal]] = True
         policy, value = session.run(["policy", "value"], feed)
-        move = max(legal, key=lambda move: policy[0, actions[move]])
+        move = max(legal, key=lambda move: policy[0, actions.index(move)])
         shares = value[0]
         if about["outputs"] == "logits":
             shares = numpy.exp(shares - shares.max())

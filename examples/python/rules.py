@@ -4,11 +4,11 @@ import subprocess
 
 
 class Rules:
-    """A conversation with `sparring ugi GAME`; the position is that after the moves played so far."""
+    """A conversation with `sparring ugi GAME PLAYER`; the position is that after the moves played so far."""
 
-    def __init__(self, game, sparring="sparring"):
+    def __init__(self, game, sparring="sparring", player="random"):
         self.engine = subprocess.Popen(
-            [sparring, "ugi", game, "random"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [sparring, "ugi", game, player], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
         self.moves = []
         self._say("position startpos")
@@ -16,18 +16,30 @@ class Rules:
     def _say(self, line):
         self.engine.stdin.write(line + "\n")
 
-    def _ask(self, what):
-        self._say("query " + what)
+    def _answer(self, begin):
         for line in self.engine.stdout:
             if line.startswith("info string error"):
                 raise ValueError(line.strip())
-            if line.startswith("response "):
+            if line.startswith(begin + " "):
                 return line.split(" ", 1)[1].strip()
         raise EOFError("the engine has ended")
+
+    def _ask(self, what):
+        self._say("query " + what)
+        return self._answer("response")
 
     def play(self, move):
         self.moves.append(move)
         self._say("position startpos moves " + " ".join(self.moves))
+
+    def restart(self):
+        self.moves = []
+        self._say("position startpos")
+
+    def best(self):
+        """The move that the player would play."""
+        self._say("go")
+        return self._answer("bestmove")
 
     def over(self):
         return self._ask("gameover") == "true"

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::game::Game;
+use crate::game::{Game, action_texts};
 use crate::net::Checkpoint;
 use crate::play::{MatchParams, MatchReport, Openings, Player, PoolError, PoolParams};
 use crate::run::state::RunState;
 use crate::util::machine::Cpu;
 use crate::util::rng::{Purpose, Stream};
 use crate::util::stats::Tally as _;
+use crate::util::text::plain;
 
 use super::hold;
 
@@ -90,15 +91,15 @@ impl Card<'_> {
     /// The card as Markdown.
     pub fn text<G: Game>(&self, game: &G) -> String {
         let (info, name) = (&self.checkpoint.info, self.name);
-        let licence = info.licence.as_deref().unwrap_or("not stated");
-        let mut out = format!("# {name}\n\n");
+        let licence = shown(info.licence.as_deref().unwrap_or("not stated"));
+        let mut out = format!("# {}\n\n", shown(name));
         let network = &info.network;
         let _ = writeln!(
             out,
             "A network that plays {}, made by `sparring` {}: {network}; {} parameters, {:.1} million floating-point operations for \
              a position. Licence: {licence}.\n",
-            info.game,
-            info.tool_version,
+            shown(&info.game),
+            shown(&info.tool_version),
             network.parameter_count(),
             network.flops() as f64 / 1e6,
         );
@@ -147,12 +148,14 @@ impl Card<'_> {
         }
         let _ = writeln!(
             out,
-            "\n```sh\nsparring pit {} {} --gauntlet --games {} --opening-plies {} --seed {}\n```",
-            self.settings.first().map_or_else(String::new, |setting| format!("{name}.safetensors{setting}")),
-            self.opponents.join(" "),
+            "\nThe same again:\n\n```sh\nsparring card {name}.safetensors -o again.md --against {} --settings {} --games {} \
+             --opening-plies {} --seed {}\n```",
+            quoted(&self.opponents.join(",")),
+            quoted(&self.settings.join(",")),
             self.params.games,
             self.params.opening_plies,
             self.params.seed,
+            name = quoted(name),
         );
         out + &self.usage(game)
     }
@@ -172,8 +175,7 @@ impl Card<'_> {
         for (index, plane) in game.plane_names().iter().enumerate() {
             let _ = writeln!(out, "{index}. {plane}");
         }
-        let actions: Vec<String> =
-            (0..game.action_count().min(6)).map(|index| game.action_text(crate::game::Action(index as u16))).collect();
+        let actions: Vec<String> = action_texts(game).into_iter().filter(|text| text != "-").take(6).collect();
         let _ = writeln!(
             out,
             "\n`policy`, float32 `[batch, {}]`: logits of the moves {}, ...; those of illegal moves mean nothing. `value`, float32 \
@@ -195,6 +197,22 @@ impl Card<'_> {
         );
         out
     }
+}
+
+/// Text from a file or a command line, as plain Markdown on one line.
+fn shown(text: &str) -> String {
+    let escaped = |sign: char| match sign {
+        '<' => "&lt;".to_owned(),
+        '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' => format!("\\{sign}"),
+        sign => sign.to_string(),
+    };
+    plain(text).chars().map(escaped).collect()
+}
+
+/// A word of a command line, quoted where a shell would take it for something else.
+fn quoted(word: &str) -> String {
+    let safe = |sign: char| sign.is_ascii_alphanumeric() || "@=:,./_-".contains(sign);
+    if word.chars().all(safe) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// The numbers of a card, for programs.

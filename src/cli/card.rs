@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::export::failure;
 use super::live::Live;
 use super::pit::parse_games;
-use super::{Failure, Outcome, print, usage_of};
+use super::{Failure, Outcome, outside_of_runs, print, usage_of};
 use crate::arena::{Card, CardParams, Training, card_json, measure};
-use crate::export::{ExportError, Format, Request, export};
+use crate::export::{Format, Request, export, place};
 use crate::game::Game;
 use crate::games::{self, GameVisitor};
 use crate::net::{Checkpoint, EngineChoice, OnnxForm};
@@ -16,7 +17,7 @@ use crate::run::player::{PlayerSpec, load_network};
 use crate::run::state::RunState;
 use crate::run::stop::{Signals, StopFlag};
 use crate::util::machine::{cores, cpu};
-use crate::util::publish::write_atomic;
+use crate::util::publish::{AtomicFile, write_atomic};
 use crate::util::text::read_text;
 
 /// Write a model's card and, beside it, the model: how it was trained, how strong it is, how it is used
@@ -29,7 +30,7 @@ use crate::util::text::read_text;
     sparring card runs/tictactoe -o tictactoe.md --against random,solver --settings @policy --games 20\n  \
     sparring card models/connect4.safetensors -o models/connect4.md --force")]
 pub struct CardVerb {
-    /// The folder of a run (its best checkpoint), or a checkpoint
+    /// The folder of a run (its best checkpoint), a checkpoint, or an exported file
     model: PathBuf,
     /// The card to write; the model is written beside it, with the ending .safetensors
     #[arg(short, long, value_name = "FILE.md")]
@@ -79,13 +80,14 @@ impl CardVerb {
         let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
         let in_place = same(&self.model, &weights);
         for path in [output, &weights] {
-            if path.exists() && !self.force && !(in_place && path == &weights) {
-                return Err(usage(format!("{} exists: name another card, or replace it with --force", path.display())));
-            }
+            outside_of_runs(path)?;
+            place(path, self.force || (in_place && path == &weights)).map_err(failure)?;
         }
+        // Better told now than after the matches.
+        drop(AtomicFile::create(output)?);
         let mut checkpoint = load_network(&self.model).map_err(|error| Failure::of(&error, error.is_usage()))?;
         if self.licence.is_some() {
-            checkpoint.info.licence.clone_from(&self.licence);
+            checkpoint.info.licence = self.licence.clone().filter(|text| !text.trim().is_empty());
         }
         let training = training(&self.model)?;
         let name = checkpoint.info.game.clone();
@@ -153,9 +155,8 @@ impl GameVisitor for Task<'_> {
         // Its file first: a card without a model would be of no use.
         let (format, form) = (Format::Safetensors, OnnxForm::default());
         let request = Request { format, form, path: self.weights.clone(), force: true, positions: 1000 };
-        export(&game, &self.checkpoint, &request)
-            .map_err(|error: ExportError| Failure::of(&error, error.is_usage()))?;
-        write_atomic(&verb.output, text.as_bytes())?;
+        export(&game, &self.checkpoint, &request, &stopped).map_err(failure)?;
+        write_atomic(&place(&verb.output, true).map_err(failure)?, text.as_bytes())?;
         if verb.json {
             return print(&format!("{:#}\n", card_json(&card)));
         }

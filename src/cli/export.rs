@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use super::{Failure, Outcome, print};
+use super::{Failure, Outcome, outside_of_runs, print};
 use crate::export::{self, Difference, ExportError, Format, Report, Request};
 use crate::game::Game;
 use crate::games::{self, GameVisitor};
 use crate::net::{Checkpoint, OnnxForm};
 use crate::run::player::load_network;
+use crate::run::stop::{Signals, StopFlag};
 
 /// Write a network for other programs, as ONNX, TorchScript or safetensors
 ///
@@ -81,15 +82,17 @@ impl Export {
         }
         let mut checkpoint = load_network(&self.checkpoint).map_err(|error| Failure::of(&error, error.is_usage()))?;
         if self.licence.is_some() {
-            checkpoint.info.licence = self.licence;
+            checkpoint.info.licence = self.licence.filter(|text| !text.trim().is_empty());
         }
         let path = self.output.unwrap_or_else(|| default_path(&self.checkpoint, format));
         let request = Request { format, form, path, force: self.force, positions: self.positions as usize };
+        outside_of_runs(&request.path)?;
         let game = checkpoint.info.game.clone();
-        let task = Task { checkpoint, request };
-        let failed = |error: ExportError| Failure::of(&error, error.is_usage());
+        let stop = StopFlag::new();
+        let _signals = Signals::listen(&stop)?;
+        let task = Task { checkpoint, request, stop };
         // The name comes from a file: a game that is not known is no wrong command line.
-        let report = games::dispatch(&game, task)?.map_err(failed)?;
+        let report = games::dispatch(&game, task)?.map_err(failure)?;
         if self.json {
             return print(&format!("{:#}\n", serde_json::json!(report)));
         }
@@ -108,16 +111,24 @@ fn default_path(source: &Path, format: Format) -> PathBuf {
     name.into()
 }
 
+pub(super) fn failure(error: ExportError) -> Failure {
+    match error {
+        ExportError::Interrupted => Failure::Interrupted,
+        error => Failure::of(&error, error.is_usage()),
+    }
+}
+
 struct Task {
     checkpoint: Checkpoint,
     request: Request,
+    stop: StopFlag,
 }
 
 impl GameVisitor for Task {
     type Output = Result<Report, ExportError>;
 
     fn visit<G: Game>(self, game: G) -> Self::Output {
-        export::export(&game, &self.checkpoint, &self.request)
+        export::export(&game, &self.checkpoint, &self.request, &|| self.stop.is_set())
     }
 }
 
@@ -128,7 +139,7 @@ fn text(report: &Report) -> String {
         format!("  {what:<14} largest difference {:.1e}, mean {:.1e}\n", found.largest, found.mean)
     };
     let [a, b, c, d] = comparison.batches;
-    let mut out = format!("{}: {precision}{mask}, {:.2} MB\n", path.display(), *bytes as f64 / 1e6);
+    let mut out = format!("{}: {precision}{mask}, {:.2} MB\n", path, *bytes as f64 / 1e6);
     out += &format!(
         "run by {runtime} on {} positions of self-play, in batches of {a}, {b}, {c} and {d}:\n",
         comparison.positions

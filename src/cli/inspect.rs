@@ -63,8 +63,8 @@ impl Inspect {
                 "bytes": std::fs::metadata(&self.path).map(|about| about.len()).ok(),
                 "verified": match kind {
                     FileKind::Safetensors => "digests, names, shapes, finite numbers",
-                    FileKind::Onnx => "digests, every operation, names, shapes, finite numbers",
-                    FileKind::TorchScript => "digests (of the code too), names, shapes, finite numbers",
+                    FileKind::Onnx => "digests, operations, names, shapes, finite numbers",
+                    FileKind::TorchScript => "digests, names, shapes, finite numbers; the code is not run",
                 },
             });
             return show(&document);

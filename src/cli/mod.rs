@@ -66,6 +66,20 @@ fn game_of(spec: &PlayerSpec, given: Option<&String>) -> Result<String, Failure>
     checkpoint.map(|checkpoint| checkpoint.info.game).ok_or_else(unnamed)
 }
 
+/// A run's folder belongs to the run: files of other verbs would be taken for damage there.
+fn outside_of_runs(path: &std::path::Path) -> Outcome {
+    use crate::run::dir::{Found, RunDir};
+    let whole = std::path::absolute(path)?;
+    match whole.ancestors().skip(1).take(2).find(|folder| matches!(RunDir::new(*folder).find(), Ok(Found::Run))) {
+        Some(run) => Err(Failure::Usage(format!(
+            "{} lies in the folder of the run {}, which is its own: name a file elsewhere",
+            path.display(),
+            run.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// What a verb comes to.
 pub type Outcome = Result<(), Failure>;
 

@@ -168,14 +168,15 @@ impl Comparison {
 /// Runs `file` and the network of `checkpoint` on the same positions.
 ///
 /// # Errors
-/// When one of them fails.
+/// When one of them fails, or `stop` has become true.
 pub fn compare<G: Game>(
     game: &G,
     checkpoint: &Checkpoint,
     file: &mut dyn Runtime,
     positions: usize,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Comparison, ExportError> {
-    let leaves = self_play(game, checkpoint, positions)?;
+    let leaves = self_play(game, checkpoint, positions, stop)?;
     let mut source = Served::new(checkpoint)?;
     let (plane_len, actions) = (game.plane_shape().len(), game.action_count());
     let mut found = Comparison { positions, batches: BATCHES, ..Comparison::default() };
@@ -185,6 +186,9 @@ pub fn compare<G: Game>(
         let size = size.min(positions - first);
         if size == 0 {
             break;
+        }
+        if stop() {
+            return Err(ExportError::Interrupted);
         }
         let (mut planes, mut legal) = (vec![0.0; size * plane_len], vec![false; size * actions]);
         for index in 0..size {
@@ -241,12 +245,20 @@ fn softmax(logits: &mut [f64], allowed: &[bool]) {
 }
 
 /// Positions of games that the network plays with itself, each move drawn from its policy.
-fn self_play<G: Game>(game: &G, checkpoint: &Checkpoint, count: usize) -> Result<Leaves<G>, ExportError> {
+fn self_play<G: Game>(
+    game: &G,
+    checkpoint: &Checkpoint,
+    count: usize,
+    stop: &dyn Fn() -> bool,
+) -> Result<Leaves<G>, ExportError> {
     let mut evaluator = NetEvaluator::<G>::new(&factory(checkpoint)?)?;
     let mut random = Stream::keyed(checkpoint.info.step, Purpose::Analysis, &[]);
     let mut games: Vec<G::State> = (0..GAMES).map(|_| game.start(&mut random)).collect();
     let (mut all, mut turn, mut answers) = (Leaves::default(), Leaves::default(), Evaluations::default());
     while all.len() < count {
+        if stop() {
+            return Err(ExportError::Interrupted);
+        }
         turn.clear();
         for state in &mut games {
             if game.end(state).is_some() {

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use crate::game::{Action, Game};
+use crate::game::{Game, action_texts};
 use crate::net::{Checkpoint, OnnxForm};
 
 /// Entries by name; lists and numbers are JSON.
 pub fn of<G: Game>(game: &G, checkpoint: &Checkpoint, form: OnnxForm) -> Vec<(String, String)> {
     let info = &checkpoint.info;
     let spec = &info.network;
-    let actions: Vec<String> = (0..game.action_count()).map(|index| game.action_text(Action(index as u16))).collect();
+    let actions = action_texts(game);
     let options: serde_json::Map<String, serde_json::Value> =
         game.options().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
     let mut entries = vec![

@@ -56,7 +56,7 @@ pub struct Request {
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The file.
-    pub path: PathBuf,
+    pub path: String,
     /// Its format.
     pub format: Format,
     /// Its size in bytes.
@@ -77,8 +77,10 @@ pub struct Report {
 pub enum ExportError {
     #[error("{} exists: name another file with --output, or replace it with --force", .0.display())]
     Exists(PathBuf),
-    #[error("{} is a folder: name a file with --output", .0.display())]
-    Folder(PathBuf),
+    #[error("{} is no ordinary file: name another with --output", .0.display())]
+    NoFile(PathBuf),
+    #[error("interrupted; nothing was written")]
+    Interrupted,
     #[error(transparent)]
     File(#[from] PublishError),
     #[error(transparent)]
@@ -100,7 +102,7 @@ pub enum ExportError {
 impl ExportError {
     /// Whether another command line would help.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Exists(_) | Self::Folder(_))
+        matches!(self, Self::Exists(_) | Self::NoFile(_))
     }
 }
 
@@ -108,31 +110,31 @@ impl ExportError {
 /// all.
 ///
 /// # Errors
-/// When the network is not one for `game`, the file exists or cannot be written, or does not compute the same.
-pub fn export<G: Game>(game: &G, checkpoint: &Checkpoint, request: &Request) -> Result<Report, ExportError> {
+/// When the network is not one for `game`, the file exists or cannot be written, or does not compute the same; and when `stop`
+/// has become true meanwhile.
+pub fn export<G: Game>(
+    game: &G,
+    checkpoint: &Checkpoint,
+    request: &Request,
+    stop: &dyn Fn() -> bool,
+) -> Result<Report, ExportError> {
     checkpoint.check_game(game)?;
     checkpoint.weights.check(&checkpoint.info.network)?;
-    let path = &request.path;
-    if path.is_dir() {
-        return Err(ExportError::Folder(path.clone()));
-    }
-    if path.exists() && !request.force {
-        return Err(ExportError::Exists(path.clone()));
-    }
+    let path = &place(&request.path, request.force)?;
     let mut file = AtomicFile::create(path)?;
-    let bytes = bytes_of(game, checkpoint, request, &file.beside("traced"))?;
+    let bytes = bytes_of(game, checkpoint, request)?;
     file.put(&bytes)?;
     let written = file.written()?;
     let (back, _) = Checkpoint::import(&written).map_err(ExportError::Unreadable)?;
     let mut runtime = open(&written, &bytes, &back, request)?;
     let name = runtime.name();
-    let comparison = check::compare(game, checkpoint, &mut *runtime, request.positions)?;
+    let comparison = check::compare(game, checkpoint, &mut *runtime, request.positions, stop)?;
     if let Some(problem) = comparison.problem(request.form.half) {
         return Err(ExportError::Differs(problem));
     }
     file.publish()?;
     Ok(Report {
-        path: path.clone(),
+        path: path.display().to_string(),
         format: request.format,
         bytes: bytes.len(),
         precision: if request.form.half { "f16" } else { "f32" },
@@ -142,13 +144,23 @@ pub fn export<G: Game>(game: &G, checkpoint: &Checkpoint, request: &Request) -> 
     })
 }
 
-/// The bytes of the file; `scratch` names a file that may be used on the way.
-fn bytes_of<G: Game>(
-    game: &G,
-    checkpoint: &Checkpoint,
-    request: &Request,
-    scratch: &Path,
-) -> Result<Vec<u8>, ExportError> {
+/// Where a file is to be written: behind a link, where there is one.
+///
+/// # Errors
+/// When something is there that is no file, or may not be replaced.
+pub fn place(path: &Path, force: bool) -> Result<PathBuf, ExportError> {
+    if path.symlink_metadata().is_err() {
+        return Ok(path.to_owned());
+    }
+    match path.canonicalize() {
+        Ok(found) if found.is_file() && force => Ok(found),
+        Ok(found) if found.is_file() => Err(ExportError::Exists(path.to_owned())),
+        Ok(_) | Err(_) => Err(ExportError::NoFile(path.to_owned())),
+    }
+}
+
+/// The bytes of the file.
+fn bytes_of<G: Game>(game: &G, checkpoint: &Checkpoint, request: &Request) -> Result<Vec<u8>, ExportError> {
     let spec = &checkpoint.info.network;
     if request.format == Format::Safetensors {
         return Ok(checkpoint.to_safetensors(&metadata::of(game, checkpoint, request.form)));
@@ -161,7 +173,7 @@ fn bytes_of<G: Game>(
     let mut metadata = metadata::of(game, &served, request.form);
     metadata.push((net::KEY.to_owned(), served.envelope()));
     match request.format {
-        Format::TorchScript => net::to_torchscript(spec, &served.weights, &metadata, scratch)
+        Format::TorchScript => net::to_torchscript(spec, &served.weights, &metadata)
             .map_err(|problem| ExportError::Write { what: "a TorchScript file", problem }),
         Format::Onnx | Format::Safetensors => Ok(net::to_onnx(spec, &served.weights, request.form, &metadata)?),
     }

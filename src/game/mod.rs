@@ -292,6 +292,16 @@ pub fn legal_list<G: Game>(game: &G, state: &G::State) -> Vec<Action> {
     out
 }
 
+/// The text of each entry of a policy, by index; `-` for entries that no move has.
+pub fn action_texts<G: Game>(game: &G) -> Vec<String> {
+    let text = |index: usize| {
+        let action = Action(index as u16);
+        let text = game.action_text(action);
+        if game.parse_action(&text) == Ok(action) { text } else { "-".to_owned() }
+    };
+    (0..game.action_count()).map(text).collect()
+}
+
 /// The name of a game with its options that differ from the default: `othello:size=6`, `uttt`.
 pub fn full_name<G: Game>(game: &G) -> String {
     let changed: Vec<String> = game

@@ -7,16 +7,18 @@
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use tch::{CModule, IValue, Kind, TchError, Tensor};
-use zip::write::SimpleFileOptions;
+use zip::write::FileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::net::checkpoint::KEY;
 use crate::net::graph::{Affine, Graph, Op};
 use crate::net::spec::NetSpec;
 use crate::net::weights::{Digest, Weights};
+use crate::util::publish::free_space;
 use crate::util::text::one_line;
 
 /// The folder of the archive.
@@ -35,23 +37,32 @@ struct Description {
     digest: String,
 }
 
-/// The bytes of an archive with this metadata. `scratch` names a file that is written and removed on the way.
+/// The bytes of an archive with this metadata. libtorch writes files alone: one in the system's folder for temporary files is
+/// written and removed on the way.
 ///
 /// # Errors
 /// When the weights are not those of the network, libtorch fails or the file cannot be written.
-pub fn to_torchscript(
-    spec: &NetSpec,
-    weights: &Weights,
-    metadata: &[(String, String)],
-    scratch: &Path,
-) -> Result<Vec<u8>, String> {
+pub fn to_torchscript(spec: &NetSpec, weights: &Weights, metadata: &[(String, String)]) -> Result<Vec<u8>, String> {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
     let graph = &Graph::new(spec, weights).map_err(|error| error.to_string())?;
-    let traced = trace(spec, graph).and_then(|module| module.save(scratch));
-    let bytes = traced.map_err(failed).and_then(|()| std::fs::read(scratch).map_err(|error| error.to_string()));
+    let folder = std::env::temp_dir();
+    // On a full disk libtorch ends the whole process.
+    let (need, free) =
+        (8 * spec.parameter_count() as u64 + (1 << 20), free_space(&folder).map_err(|error| error.to_string())?);
+    if free < need {
+        return Err(format!(
+            "{} has {free} bytes left and {need} are needed: free some, or set TMPDIR",
+            folder.display()
+        ));
+    }
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let scratch = folder.join(format!("sparring-traced-{}-{serial}.pt", std::process::id()));
+    let traced = trace(spec, graph).and_then(|module| module.save(&scratch));
+    let bytes = traced.map_err(failed).and_then(|()| std::fs::read(&scratch).map_err(|error| error.to_string()));
     // Where it was not written there is nothing to remove.
-    let _ = std::fs::remove_file(scratch);
+    let _ = std::fs::remove_file(&scratch);
     // libtorch packs the code, and there is no file without code.
-    let mut entries = entries(&bytes?, u64::MAX)?;
+    let mut entries = entries(&bytes?, false, u64::MAX)?;
     complete(&mut entries)?;
     let mut tensors = BTreeMap::new();
     for (name, numbers) in graph.nodes.iter().filter_map(affine_of).flat_map(|(name, affine)| parts(name, affine)) {
@@ -67,10 +78,10 @@ pub fn to_torchscript(
 
     let mut out = ZipWriter::new(Cursor::new(Vec::new()));
     // PyTorch maps tensors into memory, which wants them at multiples of 64 bytes.
-    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).with_alignment(64);
+    let options = FileOptions::default().compression_method(CompressionMethod::Stored);
     for (name, bytes) in &entries {
-        let write = out.start_file(format!("{FOLDER}{name}"), options).map_err(|error| error.to_string());
-        write.and_then(|()| out.write_all(bytes).map_err(|error| error.to_string()))?;
+        let write = out.start_file_aligned(format!("{FOLDER}{name}"), options, 64).map_err(|error| error.to_string());
+        write.and_then(|_| out.write_all(bytes).map_err(|error| error.to_string()))?;
     }
     Ok(out.finish().map_err(|error| error.to_string())?.into_inner())
 }
@@ -195,15 +206,19 @@ fn digest(entries: &BTreeMap<String, Vec<u8>>) -> String {
     digest.to_string()
 }
 
-/// The entries of an archive without their common folder, of `most` bytes in all.
-fn entries(bytes: &[u8], most: u64) -> Result<BTreeMap<String, Vec<u8>>, String> {
+/// The entries of an archive without their common folder, of `most` bytes in all. With `stored`, packed ones are refused: many
+/// could share a long stream that unpacks to nothing.
+fn entries(bytes: &[u8], stored: bool, most: u64) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let broken = |error: String| format!("it is cut short or no TorchScript archive ({error})");
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(error.to_string()))?;
     let mut entries = BTreeMap::new();
     let mut left = most;
     for index in 0..archive.len() {
         let entry = archive.by_index(index).map_err(|error| broken(error.to_string()))?;
-        let full = entry.name().map_err(|error| broken(error.to_string()))?.into_owned();
+        let full = entry.name().to_owned();
+        if stored && entry.compression() != CompressionMethod::Stored {
+            return Err(broken(format!("`{}` is packed", one_line(&full))));
+        }
         let Some((_, name)) = full.split_once('/') else {
             return Err(broken(format!("`{}` lies outside of its folder", one_line(&full))));
         };
@@ -231,7 +246,7 @@ pub(crate) struct ScriptFile {
 /// When it is none, cut short or altered.
 pub(crate) fn parse(bytes: &[u8]) -> Result<ScriptFile, String> {
     // Ours are stored as they are, so the entries are no larger than the archive.
-    let mut entries = entries(bytes, bytes.len() as u64)?;
+    let mut entries = entries(bytes, true, bytes.len() as u64)?;
     let description = entries.remove(&format!("extra/{DESCRIPTION}")).map(|text| {
         let description: Description =
             serde_json::from_slice(&text).map_err(|error| format!("its description cannot be read ({error})"))?;
@@ -332,8 +347,7 @@ mod tests {
             let weights = trained(&spec, 1);
             let graph = Graph::new(&spec, &weights).unwrap();
             let metadata = [("sparring".to_owned(), "description".to_owned())];
-            let bytes = to_torchscript(&spec, &weights, &metadata, &path).unwrap();
-            assert!(!path.exists());
+            let bytes = to_torchscript(&spec, &weights, &metadata).unwrap();
             let file = parse(&bytes).unwrap();
             assert_eq!(file.metadata(), Some("description"));
             let back = file.weights(&spec).unwrap();
@@ -363,9 +377,8 @@ mod tests {
 
     #[test]
     fn changes_are_noticed() {
-        let scratch = tempfile::tempdir().unwrap();
         let spec = &specs()[0];
-        let bytes = to_torchscript(spec, &trained(spec, 1), &[], &scratch.path().join("net.pt")).unwrap();
+        let bytes = to_torchscript(spec, &trained(spec, 1), &[]).unwrap();
         let code = bytes.windows(9).position(|window| window == b"torch.add").expect("the code adds");
         let mut changed = bytes.clone();
         changed[code + 6..code + 9].copy_from_slice(b"sub");

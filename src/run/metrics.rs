@@ -331,7 +331,7 @@ mod tests {
             Metrics::create(&dir.path().join("gone/metrics.jsonl"))
                 .unwrap_err()
                 .to_string()
-                .contains("not there any more")
+                .contains("is not there (any more)")
         );
     }
 

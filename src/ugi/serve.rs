@@ -9,7 +9,7 @@ use std::thread::{Scope, ScopedJoinHandle, scope};
 use std::time::Duration;
 
 use crate::game::grid::quoted;
-use crate::game::{Action, Game, Outcome, Player, legal_list, replay};
+use crate::game::{Action, Game, Outcome, Player, action_texts, legal_list, replay};
 
 use super::command::{self, Command, Query};
 use super::{Info, Limits, OptionKind, Position, Thinker, UgiError, UgiOption, perft};
@@ -210,8 +210,7 @@ impl<'scope, G: Game, W: Write + Send> Session<'scope, '_, G, W> {
                 return if moves.is_empty() { "none".to_owned() } else { moves.join(" ") };
             }
             Query::Actions => {
-                let texts = (0..self.game.action_count()).map(|index| self.game.action_text(Action(index as u16)));
-                return texts.collect::<Vec<_>>().join(" ");
+                return action_texts(self.game).join(" ");
             }
             Query::Planes if end.is_some() => "none",
             Query::Planes => {

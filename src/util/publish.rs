@@ -26,7 +26,7 @@ pub enum PublishError {
         folder: PathBuf,
     },
     /// The folder does not exist, or does no more.
-    #[error("the folder {} is not there any more: bring it back or choose another one", .folder.display())]
+    #[error("the folder {} is not there (any more): make it, bring it back, or choose another one", .folder.display())]
     Vanished {
         /// The folder that was written to.
         folder: PathBuf,
@@ -219,13 +219,6 @@ impl AtomicFile {
     pub fn written(&mut self) -> Result<PathBuf, PublishError> {
         self.flush().map_err(|source| PublishError::writing(&self.target, "write", source))?;
         Ok(self.temporary.clone())
-    }
-
-    /// The name of another temporary file of this process beside it.
-    pub fn beside(&self, what: &str) -> PathBuf {
-        let name = self.target.file_name().unwrap_or_default().to_string_lossy();
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        folder_of(&self.target).join(format!(".{name}-{what}.{}-{serial}.tmp", std::process::id()))
     }
 
     /// Brings everything to disk and gives the file its name, replacing an older one.

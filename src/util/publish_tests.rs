@@ -71,7 +71,7 @@ fn failures_name_the_folder_and_the_remedy() {
     let message = write_atomic(gone, b"x").expect_err("no folder").to_string();
     assert_eq!(
         message,
-        "the folder /nonexistent-folder/run is not there any more: bring it back or choose another one"
+        "the folder /nonexistent-folder/run is not there (any more): make it, bring it back, or choose another one"
     );
     let cases = [
         (io::ErrorKind::StorageFull, "no space left in /runs/a: free some and start again"),

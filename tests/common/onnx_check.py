@@ -1,10 +1,11 @@
-"""Checks an ONNX file with the checker of ONNX, and runs it beside the weights it was made from, in numpy's float64.
+"""Checks an ONNX file with the checker of ONNX, runs it in onnxruntime beside the reference evaluator of ONNX, and compares the best
+moves of a thousand positions with those of the network it was made from, as `sparring ugi` plays them.
 
-    onnx_check.py FILE.onnx SOURCE.safetensors BOUND
+    onnx_check.py FILE.onnx SOURCE.safetensors SPARRING BOUND LEAST
 """
 
 import json
-import struct
+import os
 import sys
 
 import numpy
@@ -12,7 +13,12 @@ import onnx
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
-file, weights, bound = sys.argv[1], sys.argv[2], float(sys.argv[3])
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "python"))
+
+from rules import Rules  # noqa: E402
+
+file, source, sparring, bound, least = sys.argv[1:4] + [float(sys.argv[4]), int(sys.argv[5])]
+POSITIONS = 1000
 model = onnx.load(file)
 onnx.checker.check_model(model, full_check=True)
 inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
@@ -22,10 +28,8 @@ assert all(output in named for node in model.graph.node for output in node.outpu
 session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
 about = session.get_modelmeta().custom_metadata_map
 shape = json.loads(about["architecture"])["input"]
-actions = len(json.loads(about["actions"]))
-with open(weights, "rb") as source:
-    (length,) = struct.unpack("<Q", source.read(8))
-    assert json.loads(json.loads(source.read(length))["__metadata__"]["architecture"])["input"] == shape
+moves = json.loads(about["actions"])
+actions = len(moves)
 random = numpy.random.default_rng(1)
 reference = ReferenceEvaluator(model)
 for batch in [1, 2, 7, 256]:
@@ -45,4 +49,24 @@ for batch in [1, 2, 7, 256]:
     # Each position by itself gives the same.
     one = {name: array[:1] for name, array in feed.items()}
     assert numpy.abs(session.run(["policy"], one)[0] - policy[:1]).max() < bound
-print("checked, shapes inferred")
+
+# Positions of games in which every fifth move is a random one.
+options = ",".join("%s=%s" % option for option in json.loads(about["options"]).items())
+rules = Rules(about["game"] + (":" + options if options else ""), sparring, source + "@policy")
+assert rules.actions() == moves
+same = 0
+for _ in range(POSITIONS):
+    if rules.over():
+        rules.restart()
+    legal = rules.legal()
+    planes = numpy.array(rules.planes(), numpy.float32).reshape(1, shape["channels"], shape["height"], shape["width"])
+    feed = {"planes": planes}
+    if about["outputs"] == "probabilities":
+        feed["legal"] = numpy.isin(moves, legal).reshape(1, actions)
+    policy = session.run(["policy"], feed)[0][0]
+    theirs, ours = max(legal, key=lambda move: policy[moves.index(move)]), rules.best()
+    same += theirs == ours
+    rules.play(ours if random.random() < 0.8 else str(random.choice(legal)))
+rules.close()
+assert same >= least, "the same best move in %d of %d positions" % (same, POSITIONS)
+print("checked, the same best move in %d of %d" % (same, POSITIONS))

@@ -12,7 +12,7 @@ pub fn exports(checkpoint: &Checkpoint) -> Vec<Seed> {
         let form = OnnxForm { half, mask };
         file(|path| {
             let request = Request { format, form, path: path.to_owned(), force: true, positions: 10 };
-            export(&TicTacToe, checkpoint, &request).unwrap();
+            export(&TicTacToe, checkpoint, &request, &|| false).unwrap();
         })
     };
     let (onnx, script) = (made(Format::Onnx, false, false), made(Format::TorchScript, false, false));
