@@ -77,11 +77,14 @@ fn pytorch_loads_torchscript_and_safetensors() {
     let compare = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/torch_check.py");
     for game in NAMES {
         let scratch = tempfile::tempdir().unwrap();
-        for source in networks(game, scratch.path()) {
+        for (index, source) in networks(game, scratch.path()).into_iter().enumerate() {
             let script = export(&source, "net.pt", &["--format", "torchscript"]);
             let weights = export(&source, "net.safetensors", &["--format", "safetensors"]);
-            let said = output(Command::new(&python).arg(examples("python/torchscript.py")).args([&script, SPARRING]));
-            assert!(said.contains("best first move: "), "{game}: {said}");
+            if index == 1 {
+                let said =
+                    output(Command::new(&python).arg(examples("python/torchscript.py")).args([&script, SPARRING]));
+                assert!(said.contains("best first move: "), "{game}: {said}");
+            }
             let said = output(Command::new(&python).arg(&compare).args([&script, &weights]));
             assert!(said.contains("equal"), "{game}: {said}");
         }
