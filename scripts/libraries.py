@@ -509,61 +509,52 @@ def openvino():
                 file.write("The last try to install OpenVINO failed; remove this file to try again before a day has passed.\n")
 
 
-def package(name):
-    """A folder to put on PYTHONPATH for a Python package of the tests, or None when it cannot be had."""
-    wanted = PACKAGES[name]
-    specs = [importlib.util.find_spec(each.split("==")[0]) for each in wanted]
-    if all(spec and spec.submodule_search_locations for spec in specs):
-        return os.path.dirname(list(specs[0].submodule_search_locations)[0])
+def for_tests(name, folder, fill):
+    """A folder of the cache with what tests use, filled when it is not there; None when it cannot be had."""
     cache = cache_folder()
-    version = wanted[0].split("==")[1]
-    tag = "%s-py%d.%d-%s-%s" % ((version,) + sys.version_info[:2] + (sys.platform, platform.machine()))
-    final = os.path.join(cache, "%s-%s" % (name, tag))
+    final = os.path.join(cache, folder)
     if is_complete(final):
         return final
     try:
         with locked(cache):
-            if is_complete(final):
-                return final
-
-            def fill(folder):
-                say("downloading %s for the tests" % " ".join(wanted))
-                install = ["install", "--target=" + folder, "--no-compile", "--only-binary=:all:"]
-                pip(cache, install + wanted, name)
-
-            install(cache, final, name, fill)
+            if not is_complete(final):
+                install(cache, final, name, fill)
     except Trouble as trouble:
         say("the tests that need %s will be skipped: %s" % (name, trouble))
         return None
     return final
 
 
+def package(name):
+    """A folder to put on PYTHONPATH for a Python package of the tests, or None when it cannot be had."""
+    wanted = PACKAGES[name]
+    specs = [importlib.util.find_spec(each.split("==")[0]) for each in wanted]
+    if all(spec and spec.submodule_search_locations for spec in specs):
+        return os.path.dirname(list(specs[0].submodule_search_locations)[0])
+
+    def fill(folder):
+        say("downloading %s for the tests" % " ".join(wanted))
+        pip(cache_folder(), ["install", "--target=" + folder, "--no-compile", "--only-binary=:all:"] + wanted, name)
+
+    version = wanted[0].split("==")[1]
+    tag = "%s-py%d.%d-%s-%s" % ((version,) + sys.version_info[:2] + (sys.platform, platform.machine()))
+    return for_tests(name, "%s-%s" % (name, tag), fill)
+
+
 def web():
     """A folder with the npm package onnxruntime-web, or None when it cannot be had."""
-    cache = cache_folder()
-    final = os.path.join(cache, "onnxruntime-web-" + ONNXRUNTIME_WEB)
-    if is_complete(final):
-        return final
-    try:
+
+    def fill(folder):
         npm = shutil.which("npm")
         if not npm:
             raise Trouble("npm is missing: install it (on Debian and Ubuntu `apt-get install npm`) and start again")
-        with locked(cache):
-            if is_complete(final):
-                return final
+        say("downloading onnxruntime-web %s for the tests" % ONNXRUNTIME_WEB)
+        quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", folder]
+        command = [npm, "install"] + quiet + ["onnxruntime-web@" + ONNXRUNTIME_WEB]
+        if subprocess.run(command, stdout=sys.stderr, stdin=subprocess.DEVNULL).returncode != 0:
+            raise Trouble("npm could not get onnxruntime-web (its message is above)")
 
-            def fill(folder):
-                say("downloading onnxruntime-web %s for the tests" % ONNXRUNTIME_WEB)
-                quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", folder]
-                command = [npm, "install"] + quiet + ["onnxruntime-web@" + ONNXRUNTIME_WEB]
-                if subprocess.run(command, stdout=sys.stderr, stdin=subprocess.DEVNULL).returncode != 0:
-                    raise Trouble("npm could not get onnxruntime-web (its message is above)")
-
-            install(cache, final, "onnxruntime-web", fill)
-    except Trouble as trouble:
-        say("the test that needs onnxruntime-web will be skipped: %s" % trouble)
-        return None
-    return final
+    return for_tests("onnxruntime-web", "onnxruntime-web-" + ONNXRUNTIME_WEB, fill)
 
 
 def main():

@@ -17,10 +17,9 @@ from rules import Rules
 def main(network, sparring="sparring"):
     session = onnxruntime.InferenceSession(network, providers=["CPUExecutionProvider"])
     about = session.get_modelmeta().custom_metadata_map
-    options = ",".join("%s=%s" % option for option in json.loads(about["options"]).items())
     actions = json.loads(about["actions"])
     inputs = {entry.name: entry.shape for entry in session.get_inputs()}
-    rules = Rules(about["game"] + (":" + options if options else ""), sparring)
+    rules = Rules.of(about, sparring)
     while not rules.over():
         legal = rules.legal()
         planes = numpy.array(rules.planes(), numpy.float32).reshape([1] + inputs["planes"][1:])

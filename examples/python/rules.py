@@ -1,5 +1,6 @@
 """The rules of a game, from `sparring ugi`: positions as a network sees them, legal moves, results."""
 
+import json
 import subprocess
 
 
@@ -12,6 +13,12 @@ class Rules:
         )
         self.moves = []
         self._say("position startpos")
+
+    @classmethod
+    def of(cls, about, sparring="sparring", player="random"):
+        """The game of an exported file whose description is `about`."""
+        options = ",".join("%s=%s" % option for option in json.loads(about["options"]).items())
+        return cls(about["game"] + (":" + options if options else ""), sparring, player)
 
     def _say(self, line):
         self.engine.stdin.write(line + "\n")

@@ -19,8 +19,7 @@ def main(path, sparring="sparring"):
     about = json.loads(extra["sparring.json"])["metadata"]
     actions = json.loads(about["actions"])
     shape = json.loads(about["architecture"])["input"]
-    options = ",".join("%s=%s" % option for option in json.loads(about["options"]).items())
-    rules = Rules(about["game"] + (":" + options if options else ""), sparring)
+    rules = Rules.of(about, sparring)
     planes = torch.tensor(rules.planes()).reshape(1, shape["channels"], shape["height"], shape["width"])
     with torch.no_grad():
         policy, value = network(planes)

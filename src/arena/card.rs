@@ -10,7 +10,7 @@ use crate::play::{MatchParams, MatchReport, Openings, Player, PoolError, PoolPar
 use crate::run::state::RunState;
 use crate::util::machine::Cpu;
 use crate::util::rng::{Purpose, Stream};
-use crate::util::stats::Tally as _;
+use crate::util::stats::{GameCounts, Tally as _};
 use crate::util::text::plain;
 
 use super::hold;
@@ -126,8 +126,7 @@ impl Card<'_> {
             self.machine_text(),
         );
         out += "| setting | opponent | wins, draws, losses | score | Elo |\n|---|---|---|---|---|\n";
-        for (&[a, b], tally) in self.report.encounters.iter().zip(&self.report.tallies) {
-            let counts = tally.games();
+        for (setting, opponent, counts) in self.rows() {
             let score = counts.score_interval().map_or_else(String::new, |score| {
                 let [value, low, high] = [score.value, score.low, score.high].map(|share| 100.0 * share);
                 format!("{value:.1} % ({low:.1} to {high:.1})")
@@ -139,11 +138,7 @@ impl Card<'_> {
             let _ = writeln!(
                 out,
                 "| `{}` | `{}` | {}-{}-{} | {score} | {elo} |",
-                self.settings[a],
-                self.opponents[b - self.settings.len()],
-                counts.wins,
-                counts.draws,
-                counts.losses,
+                setting, opponent, counts.wins, counts.draws, counts.losses,
             );
         }
         let _ = writeln!(
@@ -158,6 +153,15 @@ impl Card<'_> {
             name = quoted(name),
         );
         out + &self.usage(game)
+    }
+
+    /// Setting, opponent and what came out, of each encounter.
+    fn rows(&self) -> impl Iterator<Item = (&str, &str, GameCounts)> {
+        self.report
+            .encounters
+            .iter()
+            .zip(&self.report.tallies)
+            .map(|(&[a, b], tally)| (&*self.settings[a], &*self.opponents[b - self.settings.len()], tally.games()))
     }
 
     fn machine_text(&self) -> String {
@@ -217,12 +221,11 @@ fn quoted(word: &str) -> String {
 
 /// The numbers of a card, for programs.
 pub fn json(card: &Card<'_>) -> Value {
-    let rows = card.report.encounters.iter().zip(&card.report.tallies).map(|(&[a, b], tally)| {
-        let counts = tally.games();
+    let rows = card.rows().map(|(setting, opponent, counts)| {
         let score = counts.score_interval().map(|score| [score.value, score.low, score.high]);
         serde_json::json!({
-            "setting": card.settings[a],
-            "opponent": card.opponents[b - card.settings.len()],
+            "setting": setting,
+            "opponent": opponent,
             "wins": counts.wins,
             "draws": counts.draws,
             "losses": counts.losses,

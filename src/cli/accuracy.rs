@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::threads::Threads;
 use super::{Failure, Outcome, game_of, print, usage_of};
 use crate::game::{Game, full_name};
 use crate::games::{self, GameVisitor};
@@ -14,7 +15,6 @@ use crate::net::EngineChoice;
 use crate::run::accuracy::{AccuracyParams, AccuracyReport, Tally, measure};
 use crate::run::player::PlayerSpec;
 use crate::run::stop::{Signals, StopFlag};
-use crate::util::machine::cores;
 
 /// Measure a player against perfect play, in games that have a solver: the share of its moves that keep the result, and how
 /// far its values are off, by plies
@@ -40,9 +40,8 @@ pub struct Accuracy {
     /// Seed of the positions and of the player
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
-    /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    threads: Option<u32>,
+    #[command(flatten)]
+    threads: Threads,
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -82,7 +81,7 @@ impl GameVisitor for Task {
         let params = AccuracyParams {
             positions: self.accuracy.positions.map(|positions| positions as usize),
             seed: self.accuracy.seed,
-            threads: self.accuracy.threads.map_or_else(cores, |threads| threads as usize),
+            threads: self.accuracy.threads.count(),
         };
         let live = std::io::stderr().is_terminal();
         let told = Mutex::new(Instant::now());

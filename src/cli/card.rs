@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 use super::export::failure;
 use super::live::Live;
 use super::pit::parse_games;
+use super::threads::Threads;
 use super::{Failure, Outcome, outside_of_runs, print, usage_of};
 use crate::arena::{Card, CardParams, Training, card_json, measure};
-use crate::export::{Format, Request, export, place};
+use crate::export::{Request, export, place};
 use crate::game::Game;
 use crate::games::{self, GameVisitor};
-use crate::net::{Checkpoint, EngineChoice, OnnxForm};
+use crate::net::{Checkpoint, EngineChoice, FileKind, OnnxForm};
 use crate::run::config::opening_plies;
 use crate::run::dir::RunDir;
 use crate::run::player::{PlayerSpec, load_network};
 use crate::run::state::RunState;
 use crate::run::stop::{Signals, StopFlag};
-use crate::util::machine::{cores, cpu};
+use crate::util::machine::cpu;
 use crate::util::publish::{AtomicFile, write_atomic};
 use crate::util::text::read_text;
 
@@ -56,9 +57,8 @@ pub struct CardVerb {
     /// Seed of openings and players
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
-    /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    threads: Option<u32>,
+    #[command(flatten)]
+    threads: Threads,
     /// Print what was measured as one JSON document
     #[arg(long)]
     json: bool,
@@ -131,7 +131,7 @@ impl GameVisitor for Task<'_> {
             games: verb.games,
             opening_plies: verb.opening_plies.unwrap_or_else(|| opening_plies(&game)),
             seed: verb.seed,
-            threads: verb.threads.map_or_else(cores, |threads| threads as usize),
+            threads: verb.threads.count(),
         };
         let live = Live::new(settings.len() * opponents.len() * params.games, 0);
         let (stopped, tell) = (|| stop.is_set(), |tallies: &[_]| live.tell(tallies));
@@ -153,7 +153,7 @@ impl GameVisitor for Task<'_> {
         };
         let text = card.text(&game);
         // Its file first: a card without a model would be of no use.
-        let (format, form) = (Format::Safetensors, OnnxForm::default());
+        let (format, form) = (FileKind::Safetensors, OnnxForm::default());
         let request = Request { format, form, path: self.weights.clone(), force: true, positions: 1000 };
         export(&game, &self.checkpoint, &request, &stopped).map_err(failure)?;
         write_atomic(&place(&verb.output, true).map_err(failure)?, text.as_bytes())?;

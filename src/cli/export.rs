@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use super::{Failure, Outcome, outside_of_runs, print};
-use crate::export::{self, Difference, ExportError, Format, Report, Request};
+use crate::export::{self, Difference, ExportError, Report, Request};
 use crate::game::Game;
 use crate::games::{self, GameVisitor};
-use crate::net::{Checkpoint, OnnxForm};
+use crate::net::{Checkpoint, FileKind, OnnxForm};
 use crate::run::player::load_network;
 use crate::run::stop::{Signals, StopFlag};
 
@@ -72,12 +72,12 @@ enum PrecisionName {
 impl Export {
     pub(super) fn run(self) -> Outcome {
         let format = match self.format {
-            FormatName::Onnx => Format::Onnx,
-            FormatName::TorchScript => Format::TorchScript,
-            FormatName::Safetensors => Format::Safetensors,
+            FormatName::Onnx => FileKind::Onnx,
+            FormatName::TorchScript => FileKind::TorchScript,
+            FormatName::Safetensors => FileKind::Safetensors,
         };
         let form = OnnxForm { half: self.precision == PrecisionName::F16, mask: self.with_mask };
-        if format != Format::Onnx && form != OnnxForm::default() {
+        if format != FileKind::Onnx && form != OnnxForm::default() {
             return Err(Failure::Usage("--precision f16 and --with-mask are for --format onnx".to_owned()));
         }
         let mut checkpoint = load_network(&self.checkpoint).map_err(|error| Failure::of(&error, error.is_usage()))?;
@@ -101,7 +101,7 @@ impl Export {
 }
 
 /// `runs/uttt` and `models/uttt.safetensors` are written as `uttt.onnx`, here.
-fn default_path(source: &Path, format: Format) -> PathBuf {
+fn default_path(source: &Path, format: FileKind) -> PathBuf {
     // A path that ends in `..` names no file; its folder has a name all the same.
     let whole = source.canonicalize().unwrap_or_else(|_| source.to_owned());
     let name = if whole.is_dir() { whole.file_name() } else { whole.file_stem() };

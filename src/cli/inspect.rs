@@ -80,13 +80,11 @@ impl Inspect {
 
 /// The run that a file is in, where it is a file of a run that cannot be shown alone.
 fn part_of_run(path: &Path) -> Option<PathBuf> {
-    let folder = path.parent()?;
-    let is_run = |folder: &&Path| matches!(RunDir::new(*folder).find(), Ok(Found::Run));
-    let run = [Some(folder), folder.parent()].into_iter().flatten().find(is_run)?;
+    let run = RunDir::around(path)?;
     let shown = [run.join("checkpoints"), run.join("ladder"), run.join("games"), run.join("damaged")];
     let is_network =
         path.extension().is_some_and(|end| end == "safetensors") && !path.starts_with(run.join("rejected"));
-    (!shown.iter().any(|place| path.starts_with(place)) && !is_network).then(|| run.to_owned())
+    (!shown.iter().any(|place| path.starts_with(place)) && !is_network).then_some(run)
 }
 
 fn whole(path: &Path) -> Outcome {

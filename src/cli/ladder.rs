@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 
 use super::live::Live;
 use super::pit::parse_games;
+use super::threads::Threads;
 use super::{Failure, Outcome, print, usage_of};
 use crate::arena::{Climb, Ladder, LadderError, LadderFiles, LadderParams, signed};
 use crate::game::Game;
 use crate::games::{self, GameVisitor};
 use crate::run::dir::RunDir;
 use crate::run::stop::{Signals, StopFlag};
-use crate::util::machine::cores;
 
 /// Rate a run's checkpoints over time against players that never change
 ///
@@ -44,9 +44,8 @@ pub struct LadderVerb {
     /// Seed of openings and players
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
-    /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    threads: Option<u32>,
+    #[command(flatten)]
+    threads: Threads,
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -63,7 +62,7 @@ impl LadderVerb {
             games: self.games,
             simulations: self.sims,
             seed: self.seed,
-            threads: self.threads.map_or_else(cores, |threads| threads as usize),
+            threads: self.threads.count(),
         };
         let climb = Climb::new(&self.run, params).map_err(failure)?;
         let name = climb.game.clone();

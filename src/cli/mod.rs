@@ -15,6 +15,7 @@ mod perft;
 mod pit;
 mod play;
 mod replay;
+mod threads;
 mod train;
 mod ugi;
 
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::run::dir::RunDir;
 use crate::run::player::{PlayerError, PlayerSpec};
 use crate::run::stop::{INTERRUPTED, outlive_file_limits};
 use crate::util::text::cut;
@@ -68,9 +70,7 @@ fn game_of(spec: &PlayerSpec, given: Option<&String>) -> Result<String, Failure>
 
 /// A run's folder belongs to the run: files of other verbs would be taken for damage there.
 fn outside_of_runs(path: &std::path::Path) -> Outcome {
-    use crate::run::dir::{Found, RunDir};
-    let whole = std::path::absolute(path)?;
-    match whole.ancestors().skip(1).take(2).find(|folder| matches!(RunDir::new(*folder).find(), Ok(Found::Run))) {
+    match RunDir::around(&std::path::absolute(path)?) {
         Some(run) => Err(Failure::Usage(format!(
             "{} lies in the folder of the run {}, which is its own: name a file elsewhere",
             path.display(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::live::Live;
+use super::threads::Threads;
 use super::{Failure, Outcome, print, usage_of};
 use crate::arena::{Begins, GamesFile, Header, Summary, hold};
 use crate::game::{Game, Place, full_name};
@@ -14,7 +15,6 @@ use crate::run::config::opening_plies;
 use crate::run::player::PlayerSpec;
 use crate::run::positions::read_places;
 use crate::run::stop::{Signals, StopFlag};
-use crate::util::machine::cores;
 use crate::util::rng::{Purpose, Stream};
 use crate::util::stats::Sprt;
 
@@ -70,9 +70,8 @@ pub struct Pit {
     /// Seed of openings and players; the same seed gives the same report
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
-    /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    threads: Option<u32>,
+    #[command(flatten)]
+    threads: Threads,
     /// One JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -183,7 +182,7 @@ impl Match<'_> {
             return Err(usage(format!("solver: {refusal}; begin later, with --opening-plies or --openings")));
         }
         let all = 2 * pairs * encounters.len();
-        let threads = pit.threads.map_or_else(cores, |threads| threads as usize).min(all);
+        let threads = pit.threads.count().min(all);
         // A clock must not run for other games of the thread.
         let slots = if self.specs.iter().any(PlayerSpec::is_timed) { 1 } else { (all / threads).clamp(1, 64) };
         let pool = PoolParams { threads, slots };

@@ -56,16 +56,13 @@ pub trait Runtime {
     fn run(&mut self, batch: &Batch<'_>) -> Result<Outputs, String>;
 }
 
-/// TorchScript in libtorch.
-pub struct Script(pub net::Script);
-
-impl Runtime for Script {
+impl Runtime for net::Script {
     fn name(&self) -> &'static str {
         "libtorch"
     }
 
     fn run(&mut self, batch: &Batch<'_>) -> Result<Outputs, String> {
-        self.0.run(batch.planes, batch.size)
+        net::Script::run(self, batch.planes, batch.size)
     }
 }
 
@@ -73,16 +70,20 @@ impl Runtime for Script {
 pub struct Served(Box<dyn Inference>);
 
 impl Served {
-    /// The network of a checkpoint.
+    /// A network that was opened.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn new(checkpoint: &Checkpoint) -> Result<Self, OpenError> {
-        Ok(Self(factory(checkpoint)?.worker()?))
+    pub fn new(source: &InferenceFactory) -> Result<Self, OpenError> {
+        Ok(Self(source.worker()?))
     }
 }
 
-fn factory(checkpoint: &Checkpoint) -> Result<InferenceFactory, OpenError> {
+/// The network of a checkpoint, in libtorch.
+///
+/// # Errors
+/// When libtorch fails.
+pub fn source(checkpoint: &Checkpoint) -> Result<InferenceFactory, OpenError> {
     let choice = EngineChoice { engine: Engine::Libtorch, precision: Precision::F32, device: DeviceName::Cpu };
     InferenceFactory::open(&checkpoint.info.network, &checkpoint.weights, &choice)
 }
@@ -176,8 +177,9 @@ pub fn compare<G: Game>(
     positions: usize,
     stop: &dyn Fn() -> bool,
 ) -> Result<Comparison, ExportError> {
-    let leaves = self_play(game, checkpoint, positions, stop)?;
-    let mut source = Served::new(checkpoint)?;
+    let source = source(checkpoint)?;
+    let leaves = self_play(game, &source, checkpoint.info.step, positions, stop)?;
+    let mut source = Served::new(&source)?;
     let (plane_len, actions) = (game.plane_shape().len(), game.action_count());
     let mut found = Comparison { positions, batches: BATCHES, ..Comparison::default() };
     found.logits = (!file.gives_probabilities()).then(Difference::default);
@@ -247,12 +249,13 @@ fn softmax(logits: &mut [f64], allowed: &[bool]) {
 /// Positions of games that the network plays with itself, each move drawn from its policy.
 fn self_play<G: Game>(
     game: &G,
-    checkpoint: &Checkpoint,
+    source: &InferenceFactory,
+    seed: u64,
     count: usize,
     stop: &dyn Fn() -> bool,
 ) -> Result<Leaves<G>, ExportError> {
-    let mut evaluator = NetEvaluator::<G>::new(&factory(checkpoint)?)?;
-    let mut random = Stream::keyed(checkpoint.info.step, Purpose::Analysis, &[]);
+    let mut evaluator = NetEvaluator::<G>::new(source)?;
+    let mut random = Stream::keyed(seed, Purpose::Analysis, &[]);
     let mut games: Vec<G::State> = (0..GAMES).map(|_| game.start(&mut random)).collect();
     let (mut all, mut turn, mut answers) = (Leaves::default(), Leaves::default(), Evaluations::default());
     while all.len() < count {

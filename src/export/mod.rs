@@ -9,39 +9,18 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::game::Game;
-use crate::net::{self, Checkpoint, CheckpointError, GameMismatch, NetSpec, OnnxForm, OpenError, WeightsError};
+use crate::net::{
+    self, Checkpoint, CheckpointError, FileKind, GameMismatch, OnnxForm, OpenError, Weights, WeightsError,
+};
 use crate::util::publish::{AtomicFile, PublishError};
 
 pub use check::{BATCHES, Comparison, Difference};
-
-/// A format to export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// An ONNX graph.
-    Onnx,
-    /// A TorchScript archive.
-    TorchScript,
-    /// Weights by name, with the architecture as JSON.
-    Safetensors,
-}
-
-impl Format {
-    /// How files of it are named.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Onnx => "onnx",
-            Self::TorchScript => "pt",
-            Self::Safetensors => "safetensors",
-        }
-    }
-}
 
 /// What to export, and how.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The format.
-    pub format: Format,
+    pub format: FileKind,
     /// float16, or a mask; only ONNX has a choice.
     pub form: OnnxForm,
     /// The file to write.
@@ -57,8 +36,8 @@ pub struct Request {
 pub struct Report {
     /// The file.
     pub path: String,
-    /// Its format.
-    pub format: Format,
+    /// The name of its format.
+    pub format: &'static str,
     /// Its size in bytes.
     pub bytes: usize,
     /// `f32` or `f16`.
@@ -89,8 +68,8 @@ pub enum ExportError {
     Weights(#[from] WeightsError),
     #[error(transparent)]
     Open(#[from] OpenError),
-    #[error("{what} cannot be made of this network: {problem}")]
-    Write { what: &'static str, problem: String },
+    #[error("a TorchScript file cannot be made of this network: {0}")]
+    TorchScript(String),
     #[error("the file was written but cannot be read back, and is removed again: {0}")]
     Unreadable(CheckpointError),
     #[error("{runtime} cannot run the file, which is removed again: {problem}")]
@@ -135,7 +114,7 @@ pub fn export<G: Game>(
     file.publish()?;
     Ok(Report {
         path: path.display().to_string(),
-        format: request.format,
+        format: request.format.name(),
         bytes: bytes.len(),
         precision: if request.form.half { "f16" } else { "f32" },
         with_mask: request.form.mask,
@@ -161,21 +140,25 @@ pub fn place(path: &Path, force: bool) -> Result<PathBuf, ExportError> {
 
 /// The bytes of the file.
 fn bytes_of<G: Game>(game: &G, checkpoint: &Checkpoint, request: &Request) -> Result<Vec<u8>, ExportError> {
-    let spec = &checkpoint.info.network;
-    if request.format == Format::Safetensors {
-        return Ok(checkpoint.to_safetensors(&metadata::of(game, checkpoint, request.form)));
-    }
-    // The description of the file names the weights as they are in it.
-    let served = Checkpoint {
-        info: checkpoint.info.clone(),
-        weights: net::served_weights(spec, &checkpoint.weights, request.form.half)?,
+    let (spec, form) = (&checkpoint.info.network, request.form);
+    let mut metadata = metadata::of(game, checkpoint, form);
+    // The description of a file names the weights as they are in it.
+    let mut served = || -> Result<Weights, WeightsError> {
+        let weights = net::served_weights(spec, &checkpoint.weights, form.half)?;
+        let served = Checkpoint { info: checkpoint.info.clone(), weights };
+        metadata.push((net::KEY.to_owned(), served.envelope()));
+        Ok(served.weights)
     };
-    let mut metadata = metadata::of(game, &served, request.form);
-    metadata.push((net::KEY.to_owned(), served.envelope()));
     match request.format {
-        Format::TorchScript => net::to_torchscript(spec, &served.weights, &metadata)
-            .map_err(|problem| ExportError::Write { what: "a TorchScript file", problem }),
-        Format::Onnx | Format::Safetensors => Ok(net::to_onnx(spec, &served.weights, request.form, &metadata)?),
+        FileKind::Safetensors => Ok(checkpoint.to_safetensors(&metadata)),
+        FileKind::Onnx => {
+            let weights = served()?;
+            Ok(net::to_onnx(spec, &weights, form, &metadata)?)
+        }
+        FileKind::TorchScript => {
+            let weights = served()?;
+            net::to_torchscript(spec, &weights, &metadata).map_err(ExportError::TorchScript)
+        }
     }
 }
 
@@ -186,11 +169,11 @@ fn open(
     back: &Checkpoint,
     request: &Request,
 ) -> Result<Box<dyn check::Runtime>, ExportError> {
-    let spec: &NetSpec = &back.info.network;
+    let spec = &back.info.network;
     let failed = |runtime| move |problem| ExportError::Runtime { runtime, problem };
     Ok(match request.format {
-        Format::Onnx => Box::new(tract::Tract::new(bytes, spec, request.form).map_err(failed("tract"))?),
-        Format::TorchScript => Box::new(check::Script(net::Script::open(path, spec).map_err(failed("libtorch"))?)),
-        Format::Safetensors => Box::new(check::Served::new(back)?),
+        FileKind::Onnx => Box::new(tract::Tract::new(bytes, spec, request.form).map_err(failed("tract"))?),
+        FileKind::TorchScript => Box::new(net::Script::open(path, spec).map_err(failed("libtorch"))?),
+        FileKind::Safetensors => Box::new(check::Served::new(&check::source(back)?)?),
     })
 }

@@ -16,7 +16,7 @@ use crate::game::{Game, full_name};
 use crate::net::onnx;
 use crate::net::spec::NetSpec;
 use crate::net::torchscript;
-use crate::net::weights::{Digest, WeightTensor, Weights, WeightsError};
+use crate::net::weights::{Digest, WeightTensor, Weights, WeightsError, floats};
 use crate::util::publish::{PublishError, write_atomic};
 
 /// The version of the file format that this program writes and reads.
@@ -40,6 +40,15 @@ pub enum FileKind {
 }
 
 impl FileKind {
+    /// How files of it are named.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors",
+            Self::Onnx => "onnx",
+            Self::TorchScript => "pt",
+        }
+    }
+
     /// Its name, as `sparring export` takes it.
     pub fn name(self) -> &'static str {
         match self {
@@ -296,9 +305,8 @@ impl Checkpoint {
             if view.dtype() != Dtype::F32 {
                 return Err(damaged(format!("tensor `{name}` holds {:?} instead of F32", view.dtype())));
             }
-            let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("chunks of four bytes"));
-            let data = view.data().chunks_exact(4).map(number).collect();
-            weights.insert(name.to_owned(), WeightTensor { shape: view.shape().to_vec(), data });
+            let (shape, data) = (view.shape().to_vec(), floats(view.data()));
+            weights.insert(name.to_owned(), WeightTensor { shape, data });
         }
         Self::assemble(path, envelope, Weights(weights))
     }

@@ -57,6 +57,16 @@ pub(crate) struct Graph {
     pub value: usize,
 }
 
+impl Node {
+    /// Its name and weights, where it has any.
+    pub fn layer(&self) -> Option<(&str, &Affine)> {
+        match &self.op {
+            Op::Conv(affine) | Op::Linear(affine) => Some((&self.name, affine)),
+            _ => None,
+        }
+    }
+}
+
 impl Graph {
     /// The network with its normalisations folded: a convolution with kernel `k` followed by
     /// `scale * (y - mean) / sqrt(variance + epsilon) + shift` is one with kernel `f k` and bias `shift - f mean`,
@@ -74,13 +84,23 @@ impl Graph {
         Ok(Self { nodes: builder.nodes, policy, value })
     }
 
+    /// The operations that have weights, by name.
+    pub fn layers(&self) -> impl Iterator<Item = (&str, &Affine)> {
+        self.nodes.iter().filter_map(Node::layer)
+    }
+
+    /// The same, to be changed.
+    pub fn layers_mut(&mut self) -> impl Iterator<Item = (&str, &mut Affine)> {
+        self.nodes.iter_mut().filter_map(|node| match &mut node.op {
+            Op::Conv(affine) | Op::Linear(affine) => Some((&*node.name, affine)),
+            _ => None,
+        })
+    }
+
     /// Rounds all numbers to float16.
     pub fn round_to_half(&mut self) {
-        for node in &mut self.nodes {
-            if let Op::Conv(affine) | Op::Linear(affine) = &mut node.op {
-                affine.weight.iter_mut().chain(&mut affine.bias).for_each(|x| *x = half::f16::from_f32(*x).to_f32());
-            }
-        }
+        let numbers = self.layers_mut().flat_map(|(_, affine)| affine.weight.iter_mut().chain(&mut affine.bias));
+        numbers.for_each(|x| *x = half::f16::from_f32(*x).to_f32());
     }
 
     /// Weights of the network whose served graph is this one, number for number: each normalisation does nothing but add what
@@ -97,9 +117,7 @@ impl Graph {
             }
             _ => Err(format!("`{name}` is not a tensor of such a network")),
         };
-        for node in &self.nodes {
-            let (Op::Conv(affine) | Op::Linear(affine)) = &node.op else { continue };
-            let name = &node.name;
+        for (name, affine) in self.layers() {
             set(format!("{name}.weight"), &affine.weight)?;
             match name.rsplit_once(".conv") {
                 Some((place, number)) => set(format!("{place}.norm{number}.bias"), &affine.bias)?,

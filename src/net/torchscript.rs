@@ -17,7 +17,7 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 use crate::net::checkpoint::KEY;
 use crate::net::graph::{Affine, Graph, Op};
 use crate::net::spec::NetSpec;
-use crate::net::weights::{Digest, Weights};
+use crate::net::weights::{Digest, Weights, floats};
 use crate::util::publish::free_space;
 use crate::util::text::one_line;
 
@@ -65,7 +65,7 @@ pub fn to_torchscript(spec: &NetSpec, weights: &Weights, metadata: &[(String, St
     let mut entries = entries(&bytes?, false, u64::MAX)?;
     complete(&mut entries)?;
     let mut tensors = BTreeMap::new();
-    for (name, numbers) in graph.nodes.iter().filter_map(affine_of).flat_map(|(name, affine)| parts(name, affine)) {
+    for (name, numbers) in graph.layers().flat_map(|(name, affine)| parts(name, affine)) {
         let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
         let found = entries.iter().find(|(entry, held)| entry.starts_with("constants/") && **held == bytes);
         let (entry, _) = found.ok_or_else(|| format!("libtorch did not store the tensor `{name}` as it is"))?;
@@ -96,7 +96,7 @@ fn trace(spec: &NetSpec, graph: &Graph) -> Result<CModule, TchError> {
     let layers: Vec<Option<(Tensor, Tensor)>> = graph
         .nodes
         .iter()
-        .map(|node| affine_of(node).map(|(_, affine)| tensors(affine)).transpose())
+        .map(|node| node.layer().map(|(_, affine)| tensors(affine)).transpose())
         .collect::<Result<_, _>>()?;
     let mut failure = None;
     let mut run = |inputs: &[Tensor]| {
@@ -182,13 +182,6 @@ fn parted(text: &str) -> Option<String> {
 fn tensors(affine: &Affine) -> Result<(Tensor, Tensor), TchError> {
     let shape: Vec<i64> = affine.shape.iter().map(|&size| size as i64).collect();
     Ok((Tensor::f_from_slice(&affine.weight)?.f_view(shape.as_slice())?, Tensor::f_from_slice(&affine.bias)?))
-}
-
-fn affine_of(node: &crate::net::graph::Node) -> Option<(&str, &Affine)> {
-    match &node.op {
-        Op::Conv(affine) | Op::Linear(affine) => Some((&node.name, affine)),
-        _ => None,
-    }
 }
 
 /// Name and numbers of the two tensors of a layer.
@@ -281,14 +274,12 @@ impl ScriptFile {
             let entry = description.tensors.get(&name).and_then(|entry| self.entries.get(entry));
             let bytes = entry.filter(|bytes| bytes.len() == 4 * data.len());
             let bytes = bytes.ok_or_else(|| format!("`{name}` is missing or of another size"))?;
-            *data = bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            *data = floats(bytes);
             Ok::<(), String>(())
         };
-        for node in &mut served.nodes {
-            if let Op::Conv(affine) | Op::Linear(affine) = &mut node.op {
-                fill(format!("{}.weight", node.name), &mut affine.weight)?;
-                fill(format!("{}.bias", node.name), &mut affine.bias)?;
-            }
+        for (name, affine) in served.layers_mut() {
+            fill(format!("{name}.weight"), &mut affine.weight)?;
+            fill(format!("{name}.bias"), &mut affine.bias)?;
         }
         served.unfolded(spec)
     }

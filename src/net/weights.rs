@@ -14,6 +14,11 @@ pub struct WeightTensor {
     pub data: Vec<f32>,
 }
 
+/// The numbers that little-endian bytes hold.
+pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
 /// Every tensor of a network, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Weights(pub BTreeMap<String, WeightTensor>);

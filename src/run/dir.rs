@@ -179,6 +179,12 @@ impl RunDir {
         self.root.join(which.file_name())
     }
 
+    /// The folder of the run that a file lies in, at its top or one folder below.
+    pub fn around(file: &Path) -> Option<PathBuf> {
+        let is_run = |folder: &&Path| matches!(Self::new(*folder).find(), Ok(Found::Run));
+        file.ancestors().skip(1).take(2).find(is_run).map(Path::to_owned)
+    }
+
     /// What is at the place.
     ///
     /// # Errors

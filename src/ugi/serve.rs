@@ -203,16 +203,13 @@ impl<'scope, G: Game, W: Write + Send> Session<'scope, '_, G, W> {
                 Some(Outcome::Win(Player::First)) => "p1win",
                 Some(Outcome::Win(Player::Second)) => "p2win",
             },
+            Query::Legal | Query::Planes if end.is_some() => "none",
             Query::Fen => return self.game.state_text(&self.state),
             Query::Legal => {
-                let moves: Vec<String> =
-                    legal_list(self.game, &self.state).iter().map(|&action| self.game.action_text(action)).collect();
-                return if moves.is_empty() { "none".to_owned() } else { moves.join(" ") };
+                let moves = legal_list(self.game, &self.state).into_iter().map(|action| self.game.action_text(action));
+                return moves.collect::<Vec<_>>().join(" ");
             }
-            Query::Actions => {
-                return action_texts(self.game).join(" ");
-            }
-            Query::Planes if end.is_some() => "none",
+            Query::Actions => return action_texts(self.game).join(" "),
             Query::Planes => {
                 let mut planes = vec![0.0; self.game.plane_shape().len()];
                 self.game.encode(&self.state, &mut planes);

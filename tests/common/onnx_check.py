@@ -51,8 +51,7 @@ for batch in [1, 2, 7, 256]:
     assert numpy.abs(session.run(["policy"], one)[0] - policy[:1]).max() < bound
 
 # Positions of games in which every fifth move is a random one.
-options = ",".join("%s=%s" % option for option in json.loads(about["options"]).items())
-rules = Rules(about["game"] + (":" + options if options else ""), sparring, source + "@policy")
+rules = Rules.of(about, sparring, source + "@policy")
 assert rules.actions() == moves
 same = 0
 for _ in range(POSITIONS):

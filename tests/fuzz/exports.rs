@@ -1,8 +1,8 @@
 //! Exported networks for the corpus.
 
-use sparring::export::{Format, Request, export};
+use sparring::export::{Request, export};
 use sparring::games::tictactoe::TicTacToe;
-use sparring::net::{Checkpoint, OnnxForm};
+use sparring::net::{Checkpoint, FileKind, OnnxForm};
 
 use super::seeds::{Seed, file, seed};
 
@@ -15,7 +15,7 @@ pub fn exports(checkpoint: &Checkpoint) -> Vec<Seed> {
             export(&TicTacToe, checkpoint, &request, &|| false).unwrap();
         })
     };
-    let (onnx, script) = (made(Format::Onnx, false, false), made(Format::TorchScript, false, false));
+    let (onnx, script) = (made(FileKind::Onnx, false, false), made(FileKind::TorchScript, false, false));
     // As long as what it replaces, so that no length changes.
     let replaced = |bytes: &[u8], from: &str, to: &str| {
         assert_eq!(from.len(), to.len());
@@ -29,9 +29,9 @@ pub fn exports(checkpoint: &Checkpoint) -> Vec<Seed> {
         seed("bad-torchscript-code", replaced(&script, "torch.relu", "torch.tanh")),
         seed("bad-torchscript-cut", &script[..script.len() / 2]),
         seed("bad-torchscript-entry", replaced(&script, "\"tensors\":{", "\"tensors\":[")),
-        seed("valid-onnx-half", made(Format::Onnx, true, false)),
-        seed("valid-onnx-half-mask", made(Format::Onnx, true, true)),
-        seed("valid-onnx-mask", made(Format::Onnx, false, true)),
+        seed("valid-onnx-half", made(FileKind::Onnx, true, false)),
+        seed("valid-onnx-half-mask", made(FileKind::Onnx, true, true)),
+        seed("valid-onnx-mask", made(FileKind::Onnx, false, true)),
         seed("valid-onnx", onnx),
         seed("valid-torchscript", script),
     ]

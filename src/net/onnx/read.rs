@@ -7,9 +7,9 @@ use half::f16;
 use prost::Message as _;
 
 use super::{OnnxForm, element, lower, proto, transposed};
-use crate::net::graph::{Graph, Op};
+use crate::net::graph::{Affine, Graph};
 use crate::net::spec::NetSpec;
-use crate::net::weights::Weights;
+use crate::net::weights::{Weights, floats};
 
 /// Whether the bytes begin as an ONNX file that a program like this one wrote: IR version, then the producer's name.
 pub(crate) fn looks_like(bytes: &[u8]) -> bool {
@@ -82,7 +82,7 @@ impl OnnxFile {
             let numbers: Vec<f32> = if tensor.data_type == element::FLOAT16 {
                 tensor.raw_data.chunks_exact(2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f32()).collect()
             } else {
-                tensor.raw_data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+                floats(&tensor.raw_data)
             };
             if numbers.len() != data.len() {
                 return Err(format!(
@@ -96,19 +96,13 @@ impl OnnxFile {
             Ok(())
         };
         let half = self.form().half;
-        for node in &mut served.nodes {
-            match &mut node.op {
-                Op::Linear(affine) if half => {
-                    let mut stored = transposed(affine);
-                    fill(&mut stored.weight)?;
-                    fill(&mut affine.bias)?;
-                    affine.weight = transposed(&stored).weight;
-                }
-                Op::Conv(affine) | Op::Linear(affine) => {
-                    fill(&mut affine.weight)?;
-                    fill(&mut affine.bias)?;
-                }
-                _ => {}
+        for (_, affine) in served.layers_mut() {
+            fill(&mut affine.weight)?;
+            fill(&mut affine.bias)?;
+            // Linear layers lie the other way round there.
+            if let ([outputs, inputs], true) = (&affine.shape[..], half) {
+                let stored = Affine { shape: vec![*inputs, *outputs], ..affine.clone() };
+                affine.weight = transposed(&stored).weight;
             }
         }
         served.unfolded(spec)
