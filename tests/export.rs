@@ -156,7 +156,7 @@ fn what_cannot_be_exported_leaves_no_file() {
     let out = scratch.path().join("out");
     fs::create_dir(&out).unwrap();
     std::os::unix::fs::symlink("nothing", scratch.path().join("dangling")).unwrap();
-    let target = out.join("net.onnx");
+    let target = out.join("net");
     let fails = |source: &Path, target: &Path, code: i32, part: &str| {
         for (_, words) in FORMATS {
             let done = run([&["export", text(source), "-o", text(target)], words].concat());
@@ -180,8 +180,8 @@ fn what_cannot_be_exported_leaves_no_file() {
     let info = CheckpointInfo { game: "chess".into(), ..checkpoint.info.clone() };
     Checkpoint { info, ..checkpoint.clone() }.save(&unknown).unwrap();
     fails(&unknown, &target, 1, "chess");
-    fails(&source, &scratch.path().join("missing/net.onnx"), 1, "missing");
-    fails(&source, Path::new("/proc/net.onnx"), 1, "/proc");
+    fails(&source, &scratch.path().join("missing/net"), 1, "missing");
+    fails(&source, Path::new("/proc/exported"), 1, "/proc");
     fails(&source, &out, 2, "is no ordinary file");
     fails(&source, &scratch.path().join("dangling"), 2, "is no ordinary file");
     only(&out, &[]);
@@ -192,7 +192,10 @@ fn what_cannot_be_exported_leaves_no_file() {
     fs::write(&target, "of old").unwrap();
     fails(&source, &target, 2, "--force");
     assert_eq!(fs::read_to_string(&target).unwrap(), "of old");
-    only(&out, &["net.onnx"]);
+    only(&out, &["net"]);
+    run(["export", text(&source), "--format", "onnx", "-o", text(&out.join("net.pt"))])
+        .complains(2, &["is named as a TorchScript file", "name it .onnx", "--format torchscript"]);
+    only(&out, &["net"]);
     let done = run(["export", text(&source), "--format", "torchscript", "--with-mask"]).expect(2);
     assert!(done.err.contains("--format onnx"), "{}", done.err);
 }
@@ -305,4 +308,7 @@ fn a_card_tells_of_training_strength_and_use() {
     run(["card", &trained, "-o", text(&out.join("no/card.md"))]).complains(1, &["is not there"]);
     run(["card", &trained, "-o", "card.txt"]).complains(2, &["FILE.md"]);
     run(["card", &trained, "-o", text(&out.join("x.md")), "--settings", "policy"]).complains(2, &["begins with `@`"]);
+    // A comma within a setting does not end it.
+    run(["card", &trained, "-o", text(&out.join("x.md")), "--settings", "@policy,@sims=4,moves=2"])
+        .complains(2, &["@sims=4,moves=2"]);
 }

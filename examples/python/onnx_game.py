@@ -39,4 +39,6 @@ def main(network, sparring="sparring"):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: python onnx_game.py FILE.onnx [path of sparring]")
     main(*sys.argv[1:])

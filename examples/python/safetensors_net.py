@@ -94,5 +94,7 @@ def load(path):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python safetensors_net.py FILE.safetensors")
     network, info = load(sys.argv[1])
     print("%s, %d parameters" % (info["game"], sum(parameter.numel() for parameter in network.parameters())))

@@ -31,4 +31,6 @@ def main(path, sparring="sparring"):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: python torchscript.py FILE.pt [path of sparring]")
     main(*sys.argv[1:])

@@ -26,7 +26,7 @@ impl fmt::Display for Setup {
     }
 }
 
-/// Everything that makes sense here: on CPUs both engines, bfloat16 only where the CPU has it in hardware (AMX);
+/// Everything that makes sense here: on CPUs both engines, bfloat16 only where the CPU is faster with it;
 /// on other devices libtorch. What the config chose is among them whatever it is.
 fn setups(available: &Available, chosen: &Resolved) -> Vec<Setup> {
     let device = chosen.device;
@@ -34,7 +34,7 @@ fn setups(available: &Available, chosen: &Resolved) -> Vec<Setup> {
     let engines = [Engine::Openvino, Engine::Libtorch];
     let engines = engines.into_iter().filter(|&e| e == Engine::Libtorch || (on_cpu && available.openvino.is_ok()));
     let precisions: &[Precision] = match device {
-        DeviceName::Auto | DeviceName::Cpu if available.amx => &[Precision::F32, Precision::Bf16],
+        DeviceName::Auto | DeviceName::Cpu if available.bfloat16 => &[Precision::F32, Precision::Bf16],
         DeviceName::Auto | DeviceName::Cpu => &[Precision::F32],
         DeviceName::Cuda(_) => &[Precision::F32, Precision::Bf16, Precision::F16],
         DeviceName::Mps => &[Precision::F32, Precision::F16],
@@ -125,7 +125,7 @@ mod tests {
             let chosen = Resolved { engine, precision, device, reasons: Vec::new() };
             setups(available, &chosen).iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        let plain = Available { cuda: 0, mps: false, openvino: Ok(()), amx: false };
+        let plain = Available { cuda: 0, mps: false, openvino: Ok(()), bfloat16: false };
         let (ov, torch) = (Engine::Openvino, Engine::Libtorch);
         let eager = "libtorch eager f32 on cpu";
         assert_eq!(
@@ -137,7 +137,7 @@ mod tests {
             names(&plain, ov, Precision::Bf16, DeviceName::Cpu),
             ["openvino f32 on cpu", "libtorch f32 on cpu", "openvino bf16 on cpu", eager]
         );
-        let alone = Available { openvino: Err("gone".to_owned()), amx: true, ..plain.clone() };
+        let alone = Available { openvino: Err("gone".to_owned()), bfloat16: true, ..plain.clone() };
         assert_eq!(
             names(&alone, torch, Precision::Bf16, DeviceName::Cpu),
             ["libtorch f32 on cpu", "libtorch bf16 on cpu", eager]

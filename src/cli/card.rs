@@ -40,8 +40,8 @@ pub struct CardVerb {
     #[arg(long, value_delimiter = ',', value_name = "PLAYER,...", default_value = "random,mcts:1000,mcts:10000")]
     against: Vec<String>,
     /// How the model plays: each setting meets each opponent
-    #[arg(long, value_delimiter = ',', value_name = "@OPTION,...", default_value = "@policy,@sims=100,@sims=400")]
-    settings: Vec<String>,
+    #[arg(long, value_name = "@OPTION[,...],@...", default_value = "@policy,@sims=100,@sims=400", value_parser = parse_settings)]
+    settings: Settings,
     /// Games against each opponent, an even number
     #[arg(long, default_value = "100", value_name = "N", value_parser = parse_games)]
     games: usize,
@@ -64,17 +64,24 @@ pub struct CardVerb {
     json: bool,
 }
 
+/// What stands behind the name of the model.
+#[derive(Clone)]
+struct Settings(Vec<String>);
+
+/// `@policy,@sims=10,c_puct=2` are two settings: each begins with `@`, and what follows a comma without one belongs to it.
+fn parse_settings(text: &str) -> Result<Settings, String> {
+    let Some(text) = text.strip_prefix('@') else {
+        return Err(format!("a setting begins with `@`, such as @policy or @sims=400; {text:?} does not"));
+    };
+    Ok(Settings(text.split(",@").map(|setting| format!("@{setting}")).collect()))
+}
+
 impl CardVerb {
     pub(super) fn run(self) -> Outcome {
         let usage = |message: String| Failure::Usage(message);
         let output = &self.output;
         if output.extension().is_none_or(|end| end != "md") {
             return Err(usage(format!("a card is a file FILE.md, not {}", output.display())));
-        }
-        if let Some(setting) = self.settings.iter().find(|setting| !setting.starts_with('@')) {
-            return Err(usage(format!(
-                "a setting begins with `@`, such as @policy or @sims=400; {setting:?} does not"
-            )));
         }
         let weights = output.with_extension("safetensors");
         let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
@@ -125,7 +132,7 @@ impl GameVisitor for Task<'_> {
         let open = |text: &str| PlayerSpec::parse(text).and_then(|spec| spec.open(&game, &engine)).map_err(usage_of);
         let path = verb.model.display();
         let settings =
-            verb.settings.iter().map(|setting| open(&format!("{path}{setting}"))).collect::<Result<Vec<_>, _>>()?;
+            verb.settings.0.iter().map(|setting| open(&format!("{path}{setting}"))).collect::<Result<Vec<_>, _>>()?;
         let opponents = verb.against.iter().map(|text| open(text)).collect::<Result<Vec<_>, _>>()?;
         let params = CardParams {
             games: verb.games,
@@ -146,7 +153,7 @@ impl GameVisitor for Task<'_> {
             checkpoint: &self.checkpoint,
             training: self.training.as_ref(),
             machine: &cpu(),
-            settings: &verb.settings,
+            settings: &verb.settings.0,
             opponents: &verb.against,
             report: &report,
             params,

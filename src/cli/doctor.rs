@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{Outcome, print};
-use crate::net::{has_amx, openvino_version};
+use crate::net::{fast_bfloat16, openvino_version};
 use crate::util::machine::{self, Cpu};
 use crate::util::places;
 
@@ -76,7 +76,7 @@ pub struct Processor {
     /// What it is.
     #[serde(flatten)]
     pub cpu: Cpu,
-    /// Whether evaluations take bfloat16: with AMX only, as other CPUs are faster in float32.
+    /// Whether evaluations take bfloat16, which is faster on this CPU.
     pub bfloat16: bool,
 }
 
@@ -100,7 +100,7 @@ pub fn report() -> DoctorReport {
         openvino: openvino(places::openvino_dir()),
         devices,
         device_problem: device_problem(cuda_devices, cuda, Path::new("/proc/driver/nvidia/version").exists()),
-        cpu: Processor { bfloat16: has_amx(), cpu: machine::cpu() },
+        cpu: Processor { bfloat16: fast_bfloat16(), cpu: machine::cpu() },
         cache: places::cache_dir(),
     }
 }
@@ -123,7 +123,11 @@ impl fmt::Display for DoctorReport {
         }
         line(f, "cpu", &self.cpu.cpu.model)?;
         line(f, "features", &self.cpu.cpu.features.join(" "))?;
-        line(f, "bfloat16", if self.cpu.bfloat16 { "used (AMX)" } else { "not used: without AMX float32 is faster" })?;
+        line(
+            f,
+            "bfloat16",
+            if self.cpu.bfloat16 { "used to evaluate networks" } else { "not used: float32 is faster" },
+        )?;
         line(f, "threads", &format!("{} available, libtorch uses {}", self.cpu.cpu.threads, self.libtorch.threads))?;
         let cache = self
             .cache

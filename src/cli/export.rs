@@ -80,6 +80,9 @@ impl Export {
         if format != FileKind::Onnx && form != OnnxForm::default() {
             return Err(Failure::Usage("--precision f16 and --with-mask are for --format onnx".to_owned()));
         }
+        if let Some(path) = &self.output {
+            named_as(path, format)?;
+        }
         let mut checkpoint = load_network(&self.checkpoint).map_err(|error| Failure::of(&error, error.is_usage()))?;
         if self.licence.is_some() {
             checkpoint.info.licence = self.licence.filter(|text| !text.trim().is_empty());
@@ -92,11 +95,29 @@ impl Export {
         let _signals = Signals::listen(&stop)?;
         let task = Task { checkpoint, request, stop };
         // The name comes from a file: a game that is not known is no wrong command line.
-        let report = games::dispatch(&game, task)?.map_err(failure)?;
+        let report = games::dispatch(&game, task)?.map_err(|error| match error {
+            ExportError::Mismatch(error) => Failure::Failed(format!("{}: {error}", self.checkpoint.display())),
+            error => failure(error),
+        })?;
         if self.json {
             return print(&format!("{:#}\n", serde_json::json!(report)));
         }
         print(&text(&report))
+    }
+}
+
+/// Refuses a name that is that of another format.
+fn named_as(path: &Path, format: FileKind) -> Outcome {
+    let kinds = [FileKind::Safetensors, FileKind::Onnx, FileKind::TorchScript];
+    let end = path.extension().unwrap_or_default().to_ascii_lowercase();
+    match kinds.into_iter().find(|kind| end == kind.extension()) {
+        Some(kind) if kind != format => Err(Failure::Usage(format!(
+            "{} is named as {kind}: name it .{}, or take --format {}",
+            path.display(),
+            format.extension(),
+            kind.name()
+        ))),
+        _ => Ok(()),
     }
 }
 

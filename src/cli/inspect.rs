@@ -14,6 +14,7 @@ use crate::run::player::load_network;
 use crate::run::pointer::Which;
 use crate::run::state::RunState;
 use crate::run::verify::verify;
+use crate::util::text::plain_json;
 
 /// Say what a checkpoint, an exported network, a run or a file of games is
 #[derive(clap::Args)]
@@ -106,7 +107,7 @@ fn whole(path: &Path) -> Outcome {
 }
 
 fn show(document: &Value) -> Outcome {
-    print(&format!("{document:#}\n"))
+    print(&plain_json(&format!("{document:#}\n")))
 }
 
 fn network(checkpoint: &Checkpoint) -> Value {

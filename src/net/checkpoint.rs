@@ -25,6 +25,13 @@ pub const FORMAT: u32 = 1;
 /// Larger files are no checkpoints of ours.
 const MAX_BYTES: u64 = 8 << 30;
 
+/// Headers of safetensors files are a few thousand bytes, a hundred thousand where the moves of a large game are named. What is
+/// made of JSON takes up to forty times its bytes.
+const MAX_HEADER: u64 = 16 << 20;
+
+/// A description with the largest network has a few hundred bytes.
+const MAX_DESCRIPTION: usize = 1 << 20;
+
 /// The metadata entry that is ours.
 pub const KEY: &str = "sparring";
 
@@ -288,6 +295,11 @@ impl Checkpoint {
 
     fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, CheckpointError> {
         let damaged = |what: String| CheckpointError::Damaged { path: path.to_owned(), what };
+        if let Some((length, _)) = bytes.split_first_chunk::<8>()
+            && (MAX_HEADER + 1..=bytes.len() as u64).contains(&u64::from_le_bytes(*length))
+        {
+            return Err(damaged(format!("its header is longer than that of any checkpoint ({MAX_HEADER} bytes)")));
+        }
         // Both calls check every length in the header against the bytes that are there before they use it.
         let broken = |error| damaged(header_problem(&error, bytes));
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;
@@ -361,6 +373,9 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, CheckpointError> {
 fn open_envelope(path: &Path, text: &str) -> Result<(CheckpointInfo, String), CheckpointError> {
     let damaged = |what: String| CheckpointError::Damaged { path: path.to_owned(), what };
     let unreadable = |error: serde_json::Error| damaged(format!("its metadata cannot be read ({error})"));
+    if text.len() > MAX_DESCRIPTION {
+        return Err(damaged(format!("its description has {} bytes, more than that of any network", text.len())));
+    }
     let envelope: Envelope = serde_json::from_str(text).map_err(unreadable)?;
     if envelope.format != FORMAT {
         return Err(CheckpointError::OtherFormat { path: path.to_owned(), found: envelope.format });
@@ -385,12 +400,12 @@ pub fn description_digest(info: &serde_json::Value) -> String {
 fn header_problem(error: &SafeTensorError, bytes: &[u8]) -> String {
     match error {
         SafeTensorError::HeaderTooSmall | SafeTensorError::InvalidHeaderLength => {
-            format!("it is cut short ({} bytes) or no safetensors file", bytes.len())
+            format!("it is cut short ({} bytes) or holds no network (safetensors, ONNX or TorchScript)", bytes.len())
         }
         SafeTensorError::MetadataIncompleteBuffer => {
             "it is cut short or has bytes behind its end: the lengths in its header do not add up".into()
         }
-        other => format!("it is altered or no safetensors file ({other})"),
+        other => format!("it is altered, or neither a safetensors, ONNX nor TorchScript file ({other})"),
     }
 }
 

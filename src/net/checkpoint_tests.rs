@@ -168,3 +168,15 @@ fn bad_numbers_are_neither_written_nor_read() {
     negative.weights.0.get_mut("stem.norm.running_var").unwrap().data[0] = -1.0;
     assert!(read(&negative.to_bytes()).unwrap_err().to_string().contains("`stem.norm.running_var`"));
 }
+
+#[test]
+fn nothing_large_is_made_of_a_long_description() {
+    let bytes = checkpoint().to_bytes();
+    let zeros = "0,".repeat(MAX_DESCRIPTION / 2);
+    let long = replaced(&bytes, "\\\"game\\\":", &format!("\\\"x\\\":[{zeros}0],\\\"game\\\":"));
+    let error = read(&long).unwrap_err().to_string();
+    assert!(error.contains("more than that of any network"), "{error}");
+    let longer = with_header(&bytes, |header| format!("{header}{}", " ".repeat(MAX_HEADER as usize)));
+    let error = read(&longer).unwrap_err().to_string();
+    assert!(error.contains("header is longer"), "{error}");
+}

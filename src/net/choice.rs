@@ -36,7 +36,7 @@ pub enum Engine {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// The fastest that costs no strength: bfloat16 on CPUs with AMX, float16 on CUDA devices, else float32.
+    /// The fastest that costs no strength: bfloat16 on CPUs that multiply it faster, float16 on CUDA devices, else float32.
     #[default]
     Auto,
     /// 32-bit floats.
@@ -80,9 +80,8 @@ pub struct Available {
     pub mps: bool,
     /// Why OpenVINO cannot be used; `None` when it can.
     pub openvino: Result<(), String>,
-    /// Whether the CPU multiplies bfloat16 matrices in hardware (AMX). AVX512-BF16 alone does not count: measured
-    /// with OpenVINO on such a CPU, bfloat16 is a third slower than float32.
-    pub amx: bool,
+    /// Whether the CPU evaluates faster in bfloat16 than in float32.
+    pub bfloat16: bool,
 }
 
 /// A choice without `auto`, and the reasons.
@@ -173,18 +172,18 @@ impl EngineChoice {
         reasons: &mut Vec<String>,
     ) -> Result<Precision, ChoiceError> {
         match (self.precision, device) {
-            (Precision::Auto, DeviceName::Cpu) if available.amx => {
-                reasons.push("this CPU has AMX".into());
+            (Precision::Auto, DeviceName::Cpu) if available.bfloat16 => {
+                reasons.push("bfloat16 is faster than float32 on this CPU".into());
                 Ok(Precision::Bf16)
             }
             (Precision::Auto, DeviceName::Cpu) => {
-                reasons.push("this CPU has no AMX".into());
+                reasons.push("bfloat16 is no faster on this CPU".into());
                 Ok(Precision::F32)
             }
             (Precision::Auto, DeviceName::Cuda(_)) => Ok(Precision::F16),
             (Precision::Auto, _) => Ok(Precision::F32),
-            (Precision::Bf16, DeviceName::Cpu) if !available.amx => {
-                reasons.push("bfloat16 was asked for; without AMX float32 is faster on this CPU".into());
+            (Precision::Bf16, DeviceName::Cpu) if !available.bfloat16 => {
+                reasons.push("bfloat16 was asked for; float32 is faster on this CPU".into());
                 Ok(Precision::Bf16)
             }
             (Precision::F16, DeviceName::Cpu) if engine == Engine::Libtorch => error(
@@ -297,7 +296,7 @@ mod tests {
     use super::*;
 
     fn plain() -> Available {
-        Available { cuda: 0, mps: false, openvino: Ok(()), amx: false }
+        Available { cuda: 0, mps: false, openvino: Ok(()), bfloat16: false }
     }
 
     fn choose(json: &str, available: &Available) -> Result<String, ChoiceError> {
@@ -310,9 +309,9 @@ mod tests {
         let none = Available { openvino: Err("it is not installed".into()), ..plain() };
         let cases = [
             (plain(), "openvino f32 cpu"),
-            (Available { amx: true, ..plain() }, "openvino bf16 cpu"),
+            (Available { bfloat16: true, ..plain() }, "openvino bf16 cpu"),
             (none.clone(), "libtorch f32 cpu"),
-            (Available { amx: true, ..none.clone() }, "libtorch bf16 cpu"),
+            (Available { bfloat16: true, ..none.clone() }, "libtorch bf16 cpu"),
             (Available { cuda: 2, ..plain() }, "libtorch f16 cuda:0"),
             (Available { mps: true, ..plain() }, "libtorch f32 mps"),
         ];
@@ -323,7 +322,7 @@ mod tests {
         assert_eq!(choose(r#"{"engine": "openvino"}"#, &cuda).unwrap(), "openvino f32 cpu");
         assert_eq!(choose(r#"{"device": "cpu"}"#, &cuda).unwrap(), "openvino f32 cpu");
         let said = EngineChoice::default().resolve(&none).unwrap().to_string();
-        assert!(said.contains("it is not installed") && said.contains("no AMX"), "{said}");
+        assert!(said.contains("it is not installed") && said.contains("no faster"), "{said}");
     }
 
     #[test]

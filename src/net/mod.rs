@@ -26,7 +26,7 @@ pub use checkpoint::{
 pub use choice::{Available, ChoiceError, DeviceName, Engine, EngineChoice, Precision, Resolved};
 pub use eager::EagerInference;
 pub use evaluator::NetEvaluator;
-pub use infer::{Heads, Inference, InferenceFactory, OpenError, available, has_amx, torch_device};
+pub use infer::{Heads, Inference, InferenceFactory, OpenError, available, fast_bfloat16, has_amx, torch_device};
 pub use onnx::{INPUT, LEGAL, OPSET, OnnxForm, POLICY, VALUE, to_onnx};
 pub use openvino::openvino_version;
 pub use spec::{Architecture, Mlp, NORM_EPSILON, NetSpec, Resnet, Role, SpecError, TensorInfo, VALUE_OUTPUTS};

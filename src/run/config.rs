@@ -1,6 +1,6 @@
 //! The config of a run: the sections of each layer, composed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,9 @@ pub struct RunConfig {
     #[serde(default)]
     #[schemars(range(min = 1, max = 4096), extend("x-unit" = "threads"))]
     pub training_threads: Option<u32>,
+    /// A checkpoint of the same game and network that the run begins with; null begins with random weights.
+    #[serde(default)]
+    pub start: Option<PathBuf>,
     /// The network.
     #[serde(default)]
     pub network: Architecture,
@@ -71,7 +74,7 @@ pub struct RunConfig {
 }
 
 /// Keys that decide what a run is: they cannot change when it is resumed.
-pub const IDENTITY: &[&str] = &["game", "seed", "network", "training_threads", "training.optimizer"];
+pub const IDENTITY: &[&str] = &["game", "seed", "start", "network", "training_threads", "training.optimizer"];
 
 impl RunConfig {
     /// A digest of the keys that make a run what it is ([`IDENTITY`]): files of runs with another one do not belong together.
@@ -80,6 +83,8 @@ impl RunConfig {
         let values: Vec<&Json> = IDENTITY
             .iter()
             .map(|path| path.split('.').fold(&all, |value, key| value.get(key).unwrap_or(&Json::Null)))
+            // Runs that were there before the key have the same digest without it.
+            .filter(|value| !value.is_null())
             .collect();
         format!("crc32:{:08x}", crc32fast::hash(json!(values).to_string().as_bytes()))
     }

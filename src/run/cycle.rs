@@ -26,6 +26,7 @@ use super::pointer::{Pointer, Which, file_digest};
 use super::rating::{Rated, elo};
 use super::report::{self_play, speed_note};
 use super::sample;
+use super::start::{StartError, start_weights};
 use super::state::{RunState, Stage};
 use super::stop::{Done, StopFlag};
 use super::tune::tune;
@@ -79,6 +80,8 @@ pub enum RunError {
         .file.display()
     )]
     Lost { file: PathBuf },
+    #[error(transparent)]
+    Start(#[from] StartError),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
@@ -205,7 +208,7 @@ impl<'a, G: Game> Cycle<'a, G> {
 
     fn stages(&mut self) -> Result<Ended, RunError> {
         if self.state.mark == 0 {
-            self.publish_untrained()?;
+            self.publish_first()?;
             self.save_end()?;
         }
         loop {
@@ -269,12 +272,17 @@ impl<'a, G: Game> Cycle<'a, G> {
     }
 
     /// The weights that every training of this run begins with.
-    fn untrained(&self) -> Weights {
-        Weights::init(&self.spec, &mut Stream::keyed(self.config.seed, Purpose::Weights, &[]))
+    fn beginning(&self) -> Result<Weights, RunError> {
+        match &self.config.start {
+            None => Ok(Weights::init(&self.spec, &mut Stream::keyed(self.config.seed, Purpose::Weights, &[]))),
+            Some(file) if self.state.mark == 0 => Ok(start_weights(&self.game, &self.spec, file)?),
+            // The file itself is needed only once.
+            Some(_) => Ok(self.checkpoint(0)?.weights),
+        }
     }
 
-    fn publish_untrained(&mut self) -> Result<(), RunError> {
-        self.publish_checkpoint(0, self.untrained(), None)?;
+    fn publish_first(&mut self) -> Result<(), RunError> {
+        self.publish_checkpoint(0, self.beginning()?, None)?;
         self.point(Which::Latest, 0)?;
         self.state.best_digest = self.point(Which::Best, 0)?;
         Ok(())

@@ -23,6 +23,7 @@ mod report;
 pub mod sample;
 mod scalars;
 pub mod session;
+pub mod start;
 pub mod state;
 pub mod stop;
 pub mod strict;

@@ -8,13 +8,14 @@ use super::dir::{DirError, Found, RunDir};
 use super::event::Event;
 use super::metrics::Metrics;
 use super::observer::{Mark, Observers};
+use super::start::{StartError, start_weights};
 use super::state::RunState;
 use super::stop::StopFlag;
 use super::strict::{Change, ConfigErrors, diff, resolved_json, resolved_value};
 use super::tensorboard::TensorBoard;
 use crate::game::Game;
 use crate::games::{self, GameNameError, GameVisitor};
-use crate::net::{ChoiceError, Resolved, available};
+use crate::net::{ChoiceError, NetSpec, Resolved, available};
 use crate::util::publish::{PublishError, write_atomic};
 
 /// A run could not be started or has failed.
@@ -63,6 +64,7 @@ impl SessionError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Identity { .. } | Self::Game(_) | Self::Choice(_) | Self::Budget(BudgetError::Memory { .. }) => true,
+            Self::Run(RunError::Start(_)) => true,
             Self::Run(RunError::Dir(error)) => matches!(error, DirError::NotFolder(_) | DirError::Foreign { .. }),
             _ => false,
         }
@@ -119,6 +121,7 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
             config.training_threads = Some(config.training_threads() as u32);
             // Before there is a folder.
             fits(&config, &resolved, dir, &RunState::new())?;
+            games::dispatch(&config.game, Start(&config))?.map_err(RunError::from)?;
             dir.create(&resolved_json(&config))?
         }
     };
@@ -163,6 +166,19 @@ fn observers(dir: &RunDir, state: &RunState, notes: Vec<Event>) -> Result<Observ
         observers.observe(&note)?;
     }
     Ok(observers)
+}
+
+/// Whether the run can begin with the checkpoint that its config names.
+struct Start<'a>(&'a RunConfig);
+
+impl GameVisitor for Start<'_> {
+    type Output = Result<(), StartError>;
+
+    fn visit<G: Game>(self, game: G) -> Self::Output {
+        let Some(file) = &self.0.start else { return Ok(()) };
+        let spec = NetSpec::for_game(&game, self.0.network.clone());
+        start_weights(&game, &spec, file).map(drop)
+    }
 }
 
 struct Task<'a> {

@@ -44,7 +44,7 @@ fn a_tiny_network_learns_sixteen_positions_by_heart() {
             last = trainer.step(batch.view()).unwrap().report;
         }
         assert!(first.policy_kl > 0.3, "{first:?}");
-        assert!(last.policy_kl < 0.001 && last.policy_accuracy > 0.9, "{threads} threads, {spec}: {last:?}");
+        assert!(last.policy_kl < 0.01 && last.policy_accuracy > 0.9, "{threads} threads, {spec}: {last:?}");
         assert!(last.value < first.value, "{last:?}");
         // The averaged weights, with running statistics, know them too.
         let played = trainer.evaluate(batch.view()).unwrap();

@@ -9,6 +9,8 @@ use serde::Serialize;
 pub struct Cpu {
     /// Its name.
     pub model: String,
+    /// Who makes it, as it says itself (`AuthenticAMD`, `GenuineIntel`); empty where the system does not tell.
+    pub vendor: String,
     /// Threads that this process may use.
     pub threads: usize,
     /// Those of its abilities that the libraries make use of, named as Linux does.
@@ -90,7 +92,8 @@ pub fn cpu() -> Cpu {
         }
         None => detected(),
     };
-    Cpu { model, threads: cores(), features }
+    let vendor = value("vendor_id").unwrap_or_default().to_owned();
+    Cpu { model, vendor, threads: cores(), features }
 }
 
 /// The abilities that the standard library can tell, where the system has no list of them.

@@ -184,6 +184,9 @@ pub struct AtomicFile {
 /// Distinguishes the temporary files of one process.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
+/// Bytes of a file's name that the name of its temporary file begins with, at most.
+const LONGEST_NAME: usize = 200;
+
 impl AtomicFile {
     /// Begins the file that will be `target`. Its folder must exist.
     ///
@@ -196,8 +199,10 @@ impl AtomicFile {
             source: io::Error::new(io::ErrorKind::InvalidInput, "this names no file"),
         })?;
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let temporary =
-            folder_of(target).join(format!(".{}.{}-{serial}.tmp", name.to_string_lossy(), std::process::id()));
+        // Room for the rest is left, as systems allow names of 255 bytes; the numbers alone make it unique.
+        let name = name.to_string_lossy();
+        let name = &name[..name.floor_char_boundary(LONGEST_NAME)];
+        let temporary = folder_of(target).join(format!(".{name}.{}-{serial}.tmp", std::process::id()));
         // The name is this process's own: a file of that name is left from an earlier process with the same number.
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary);
         let file = file.map_err(|source| PublishError::writing(target, "write", source))?;

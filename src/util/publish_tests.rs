@@ -29,6 +29,19 @@ fn a_file_appears_whole_and_replaces_the_older_one() {
 }
 
 #[test]
+fn a_file_may_have_the_longest_name() {
+    let folder = folder();
+    for name in ["x".repeat(255), "ä".repeat(127)] {
+        let path = folder.path().join(&name);
+        let mut file = AtomicFile::create(&path).expect("created");
+        file.put(b"x").expect("written");
+        assert!(names(folder.path()).iter().any(|name| is_temporary(name)));
+        file.publish().expect("published");
+        assert_eq!(std::fs::read(&path).expect("read"), b"x");
+    }
+}
+
+#[test]
 fn a_file_given_up_leaves_nothing() {
     let folder = folder();
     let path = folder.path().join("state");

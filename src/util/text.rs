@@ -32,10 +32,24 @@ pub fn one_line(exception: &str) -> String {
     cut(&told.join(" "))
 }
 
+/// Whether a character steers a terminal or turns the direction in which text is shown, and shows nothing itself.
+fn steers(sign: char) -> bool {
+    let turns = |sign| matches!(sign, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    sign.is_control() || turns(sign)
+}
+
 /// `text` on one line, with what would steer a terminal written out (`\u{1b}`): names in files of others may hold anything.
 pub fn plain(text: &str) -> String {
-    let sign = |sign: char| if sign.is_control() { sign.escape_debug().to_string() } else { sign.to_string() };
-    if text.contains(char::is_control) { text.chars().map(sign).collect() } else { text.to_owned() }
+    let sign = |sign: char| if steers(sign) { sign.escape_debug().to_string() } else { sign.to_string() };
+    if text.contains(steers) { text.chars().map(sign).collect() } else { text.to_owned() }
+}
+
+/// A JSON document as it is shown: with the same meaning, and nothing in it that steers a terminal.
+pub fn plain_json(document: &str) -> String {
+    // Such characters stand only within strings, but for the line breaks of the layout.
+    let sign =
+        |sign: char| if sign != '\n' && steers(sign) { format!("\\u{:04x}", sign as u32) } else { sign.to_string() };
+    document.chars().map(sign).collect()
 }
 
 /// `text` with each line made [`plain`], and what is beyond a thousand characters of it left out.
@@ -72,5 +86,8 @@ mod tests {
     fn nothing_that_is_shown_steers_a_terminal() {
         assert_eq!(plain("a\u{1b}[2Jb\n\u{9b}ä"), "a\\u{1b}[2Jb\\n\\u{9b}ä");
         assert_eq!(cut("one\u{7}\ntwo\r"), "one\\u{7}\ntwo\\r");
+        assert_eq!(plain("a\u{202e}b\u{200b}"), "a\\u{202e}b\\u{200b}");
+        let document = "{\n  \"name\": \"a\u{9b}b\u{202e}cä\"\n}";
+        assert_eq!(plain_json(document), "{\n  \"name\": \"a\\u009bb\\u202ecä\"\n}");
     }
 }

@@ -68,12 +68,17 @@ fn model(spec: &NetSpec, graph: &Graph, form: OnnxForm, metadata: &[(String, Str
         producer_version: version.into(),
         doc_string: format!("Policy/value network: {spec}"),
         graph: Some(lower(spec, graph, form)),
-        opset_import: vec![proto::OperatorSetId { domain: String::new(), version: OPSET }],
+        opset_import: opsets(),
         metadata_props: metadata
             .iter()
             .map(|(key, value)| proto::StringStringEntry { key: key.clone(), value: value.clone() })
             .collect(),
     }
+}
+
+/// The operators that the graphs are made of: the standard ones.
+fn opsets() -> Vec<proto::OperatorSetId> {
+    vec![proto::OperatorSetId { domain: String::new(), version: OPSET }]
 }
 
 /// The whole ONNX graph.

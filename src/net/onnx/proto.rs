@@ -1,5 +1,8 @@
 //! The needed subset of `onnx.proto` (ONNX 1.12, IR version 8); field numbers are those of the schema.
 
+use prost::DecodeError;
+use prost::encoding::{self, DecodeContext, WireType};
+
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Model {
     #[prost(int64, tag = "1")]
@@ -133,5 +136,103 @@ pub mod dimension {
         DimValue(i64),
         #[prost(string, tag = "2")]
         DimParam(String),
+    }
+}
+
+/// What a message holds, for [`Weigh`]: nothing below a `Leaf` has messages of its own.
+#[derive(Clone, Copy)]
+enum Kind {
+    Model,
+    Graph,
+    Node,
+    Attribute,
+    Tensor,
+    ValueInfo,
+    Type,
+    TensorType,
+    Shape,
+    Leaf,
+}
+
+impl Kind {
+    /// The kind of message in a field, if messages are in it.
+    fn within(self, field: u32) -> Option<Self> {
+        Some(match (self, field) {
+            (Self::Model, 7) => Self::Graph,
+            (Self::Model, 8 | 14) | (Self::Shape, 1) => Self::Leaf,
+            (Self::Graph, 1) => Self::Node,
+            (Self::Graph, 5) => Self::Tensor,
+            (Self::Graph, 11..=13) => Self::ValueInfo,
+            (Self::Node, 5) => Self::Attribute,
+            (Self::ValueInfo, 2) => Self::Type,
+            (Self::Type, 1) => Self::TensorType,
+            (Self::TensorType, 2) => Self::Shape,
+            _ => return None,
+        })
+    }
+
+    /// Whether a field holds numbers that may be packed: each byte can become a number of eight.
+    fn packs(self, field: u32) -> bool {
+        matches!((self, field), (Self::Tensor, 1) | (Self::Attribute, 8))
+    }
+
+    /// Whether the messages above have such a field.
+    fn knows(self, field: u32) -> bool {
+        match self {
+            Self::Model => matches!(field, 1 | 2 | 3 | 6 | 7 | 8 | 14),
+            Self::Graph => matches!(field, 1 | 2 | 5 | 10..=13),
+            Self::Node => matches!(field, 1..=5),
+            Self::Attribute => matches!(field, 1 | 3 | 8 | 20),
+            Self::Tensor => matches!(field, 1 | 2 | 8 | 9),
+            Self::ValueInfo => matches!(field, 1..=3),
+            Self::Type => field == 1,
+            Self::TensorType | Self::Leaf => matches!(field, 1 | 2),
+            Self::Shape => field == 1,
+        }
+    }
+}
+
+/// What is in the bytes of a [`Model`], counted before anything is made of them: a field of two bytes becomes a message of more
+/// than a hundred.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Weigh {
+    /// Fields in all messages, and numbers that may lie packed in them.
+    pub fields: usize,
+    /// The first field that none of these messages has, by its number.
+    pub unknown: Option<u32>,
+}
+
+impl Weigh {
+    /// Looks through the bytes of a model.
+    ///
+    /// # Errors
+    /// When they are no messages.
+    pub fn model(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut found = Self::default();
+        found.message(Kind::Model, bytes)?;
+        Ok(found)
+    }
+
+    fn message(&mut self, kind: Kind, mut rest: &[u8]) -> Result<(), DecodeError> {
+        while !rest.is_empty() {
+            let (field, wire) = encoding::decode_key(&mut rest)?;
+            self.fields += 1;
+            if !kind.knows(field) {
+                self.unknown.get_or_insert(field);
+            }
+            let mut content = rest;
+            encoding::skip_field(wire, field, &mut rest, DecodeContext::default())?;
+            if wire != WireType::LengthDelimited {
+                continue;
+            }
+            content = &content[..content.len() - rest.len()];
+            encoding::decode_varint(&mut content)?;
+            if let Some(inner) = kind.within(field) {
+                self.message(inner, content)?;
+            } else if kind.packs(field) {
+                self.fields += content.len();
+            }
+        }
+        Ok(())
     }
 }

@@ -19,15 +19,26 @@ pub(crate) fn looks_like(bytes: &[u8]) -> bool {
 /// An ONNX file, before its graph is looked at.
 pub(crate) struct OnnxFile {
     model: proto::Model,
+    /// A field that no file of ours has.
+    unknown: Option<u32>,
 }
+
+/// Fields in all messages of a file: more than any network of ours has (80 blocks: some ten thousand), and few enough that what
+/// is made of them stays below half a gigabyte.
+const MOST_FIELDS: usize = 2_000_000;
 
 /// The messages of an ONNX file.
 ///
 /// # Errors
 /// When it is none, or cut short.
 pub(crate) fn parse(bytes: &[u8]) -> Result<OnnxFile, String> {
-    let model = proto::Model::decode(bytes).map_err(|error| format!("it is cut short or no ONNX file ({error})"))?;
-    Ok(OnnxFile { model })
+    let broken = |error| format!("it is cut short or no ONNX file ({error})");
+    let weighed = proto::Weigh::model(bytes).map_err(broken)?;
+    if weighed.fields > MOST_FIELDS {
+        return Err(format!("{} fields are more than a network of sparring has", weighed.fields));
+    }
+    let model = proto::Model::decode(bytes).map_err(broken)?;
+    Ok(OnnxFile { model, unknown: weighed.unknown })
 }
 
 impl OnnxFile {
@@ -52,6 +63,12 @@ impl OnnxFile {
     /// # Errors
     /// Says what differs.
     pub fn weights(&self, spec: &NetSpec) -> Result<Weights, String> {
+        if let Some(field) = self.unknown {
+            return Err(format!("it has something that no file of sparring has (field {field} of a message)"));
+        }
+        if self.model.opset_import != super::opsets() {
+            return Err("its operator sets are not those that this version of sparring writes".into());
+        }
         let graph = self.model.graph.as_ref().ok_or("it holds no graph")?;
         spec.validate().map_err(|error| error.to_string())?;
         // Before anything of the size that the description asks for is made.

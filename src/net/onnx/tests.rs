@@ -109,3 +109,45 @@ fn a_graph_that_is_not_ours_is_refused() {
     assert!(parse(&bytes).unwrap().weights(&large).unwrap_err().contains("describes a network of"));
     assert!(parse(&bytes[..bytes.len() / 2]).is_err());
 }
+
+#[test]
+fn nothing_large_is_made_of_a_small_file() {
+    let model = |fields: Vec<u8>| -> Vec<u8> {
+        let mut bytes = vec![0x3a];
+        prost::encoding::encode_varint(fields.len() as u64, &mut bytes);
+        [bytes, fields].concat()
+    };
+    // Empty nodes: two bytes each, which would become more than a hundred.
+    let nodes = model([0x0a, 0].repeat(2_000_001));
+    assert!(read::parse(&nodes).err().unwrap().contains("2000002 fields are more than a network of sparring has"));
+    // Packed dimensions of one tensor: a byte each, which would become eight.
+    let mut tensor = vec![0x0a];
+    prost::encoding::encode_varint(2_000_001, &mut tensor);
+    tensor.extend([1; 2_000_001]);
+    let mut initializer = vec![0x2a];
+    prost::encoding::encode_varint(tensor.len() as u64, &mut initializer);
+    assert!(read::parse(&model([initializer, tensor].concat())).err().unwrap().contains("fields are more than"));
+}
+
+#[test]
+fn what_no_file_of_ours_has_is_refused() {
+    let spec = &specs()[0];
+    let weights = plain(spec);
+    let bytes = to_onnx(spec, &weights, OnnxForm::default(), &[]).unwrap();
+    let read = |bytes: &[u8]| read::parse(bytes).unwrap().weights(spec).map(drop);
+    read(&bytes).unwrap();
+    // An (empty) function behind it all, the model's field 25.
+    let error = read(&[&bytes[..], &[0xca, 0x01, 0]].concat()).unwrap_err();
+    assert!(error.contains("(field 25 of a message)"), "{error}");
+    // A second operator set.
+    let error = read(&[&bytes[..], &[0x42, 0]].concat()).unwrap_err();
+    assert!(error.contains("operator sets"), "{error}");
+    // Data outside of the file: a tensor's field 14 is 1.
+    let mut model = proto::Model::decode(&bytes[..]).unwrap();
+    let graph = model.graph.take().unwrap().encode_to_vec();
+    let graph = [&graph[..], &[0x2a, 2, 0x70, 1]].concat();
+    let mut field = vec![0x3a];
+    prost::encoding::encode_varint(graph.len() as u64, &mut field);
+    let error = read(&[model.encode_to_vec(), field, graph].concat()).unwrap_err();
+    assert!(error.contains("(field 14 of a message)"), "{error}");
+}

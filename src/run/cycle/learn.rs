@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{Cycle, RunError};
 use crate::data::{Batch, Sampler};
 use crate::game::Game;
-use crate::net::torch_device;
+use crate::net::{Weights, torch_device};
 use crate::run::dir::DirError;
 use crate::run::event::{Event, Histogram, Phase};
 use crate::run::learn::{LearnError, Lesson, Rejected};
@@ -21,7 +21,8 @@ const KEPT: u64 = 16;
 impl<G: Game> Cycle<'_, G> {
     /// The trainer, as the last saved state left it.
     pub(super) fn open_trainer(&self) -> Result<Trainer, RunError> {
-        let start = self.untrained();
+        // What a saved state replaces need not be read.
+        let start = if self.state.trainer.is_some() { Weights::identity(&self.spec) } else { self.beginning()? };
         let device = torch_device(self.resolved.device);
         let threads = self.config.training_threads();
         let mut trainer = Trainer::new(&self.spec, &start, self.config.training.clone(), device, threads)?;
