@@ -17,6 +17,7 @@ pub mod bench;
 pub mod cli;
 pub mod data;
 pub mod eval;
+pub mod experiment;
 pub mod export;
 pub mod game;
 pub mod games;

@@ -10,9 +10,24 @@ use common::{Done, PROGRAM, Process, run, sparring, words};
 use serde_json::Value as Json;
 use sparring::games::NAMES;
 
-const VERBS: [&str; 16] = [
-    "analyze", "train", "pit", "play", "replay", "ladder", "ugi", "accuracy", "perft", "games", "config", "inspect",
-    "export", "card", "bench", "doctor",
+const VERBS: [&str; 17] = [
+    "analyze",
+    "train",
+    "pit",
+    "play",
+    "replay",
+    "ladder",
+    "experiment",
+    "ugi",
+    "accuracy",
+    "perft",
+    "games",
+    "config",
+    "inspect",
+    "export",
+    "card",
+    "bench",
+    "doctor",
 ];
 
 fn run_words(text: &str) -> Done {

@@ -25,7 +25,8 @@ fn a_run_begins_with_the_checkpoint_that_its_config_names() {
     let copy = first.run().with_file_name("taught.safetensors");
     fs::copy(&taught, &copy).unwrap();
     let start = format!("start={:?}", copy);
-    second.train(&[&start, "seed=6"]).finish().expect(0);
+    let done = second.train(&[&start, "seed=6"]).finish().expect(0);
+    assert!(done.err.contains("begins with the network in") && done.err.contains("generation 1"), "{}", done.err);
     let load = |path: &std::path::Path| Checkpoint::load(path).unwrap();
     let (taught, begun) = (load(&taught), load(&second.run().join("checkpoints/gen-000000.safetensors")));
     assert_eq!(begun.weights, taught.weights);
@@ -58,10 +59,11 @@ fn what_a_run_cannot_begin_with_is_told_before_there_is_a_folder() {
     let start = format!("start={file:?}");
     for (sets, parts) in [
         (vec!["start=\"none.safetensors\""], ["none.safetensors", "there is no file"]),
+        (vec!["start=\"\""], ["start", "names no file"]),
         (vec![&*start, "network.blocks=2"], ["\"blocks\":1", "\"blocks\":2"]),
         (vec![&*start, "network.policy_channels=7"], ["\"policy_channels\":32", "\"policy_channels\":7"]),
         (vec![&*start, "game=\"othello:size=4\""], ["gen-000001", "game is tictactoe"]),
-        (vec![&*format!("start={exported:?}")], ["exported.onnx", "is an ONNX file"]),
+        (vec![&*format!("start={exported:?}")], ["exported.onnx", "folded away"]),
     ] {
         let done = second.train(&sets).finish().expect(2);
         assert!(parts.iter().all(|part| done.err.contains(part)), "{sets:?}: {}", done.err);

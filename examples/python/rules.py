@@ -8,9 +8,12 @@ class Rules:
     """A conversation with `sparring ugi GAME PLAYER`; the position is that after the moves played so far."""
 
     def __init__(self, game, sparring="sparring", player="random"):
-        self.engine = subprocess.Popen(
-            [sparring, "ugi", game, player], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
+        try:
+            self.engine = subprocess.Popen(
+                [sparring, "ugi", game, player], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            )
+        except FileNotFoundError:
+            raise SystemExit("there is no program %r: give its path as the last argument" % sparring)
         self.moves = []
         self._say("position startpos")
 

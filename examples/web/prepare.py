@@ -4,7 +4,7 @@
     python prepare.py NETWORK FOLDER [path of sparring]
     python -m http.server --directory FOLDER
 
-NETWORK is a checkpoint or a run. The page gets it as ONNX, with the start position of its game.
+NETWORK is a checkpoint, a run or an exported file. The page gets it as ONNX, with the start position of its game.
 """
 
 import json
@@ -20,6 +20,9 @@ from rules import Rules  # noqa: E402
 
 
 def main(network, folder, sparring="sparring"):
+    runtime = os.path.join(os.getcwd(), "node_modules", "onnxruntime-web", "dist")
+    if not os.path.isdir(runtime):
+        sys.exit("there is no %s: run `npm install onnxruntime-web` in this folder first" % runtime)
     os.makedirs(folder, exist_ok=True)
     about = json.loads(subprocess.check_output([sparring, "inspect", network]))["checkpoint"]
     target = os.path.join(folder, "network.onnx")
@@ -37,10 +40,11 @@ def main(network, folder, sparring="sparring"):
     with open(os.path.join(folder, "start.json"), "w") as file:
         json.dump(start, file)
     shutil.copy(os.path.join(HERE, "index.html"), folder)
-    runtime = os.path.join(os.getcwd(), "node_modules", "onnxruntime-web", "dist")
     for name in ["ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm"]:
         shutil.copy(os.path.join(runtime, name), folder)
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (3, 4):
+        sys.exit("usage: python prepare.py NETWORK FOLDER [path of sparring]")
     main(*sys.argv[1:])

@@ -25,7 +25,7 @@ fn hashing<G: Game>(evaluators: impl EvaluatorSource<G> + 'static, search: Searc
         gumbel_noise: false,
         fast: None,
     };
-    Searcher::new(Player { name: "hash".to_owned(), seat: Seat::Search(seat) }).unwrap()
+    Searcher::new(Player::new("hash", Seat::Search(seat))).unwrap()
 }
 
 fn by_hash<G: Game>() -> Searcher<G> {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::game::{Game, action_texts};
+use crate::game::{Game, action_texts, full_name};
 use crate::net::Checkpoint;
 use crate::play::{MatchParams, MatchReport, Openings, Player, PoolError, PoolParams};
 use crate::run::state::RunState;
@@ -104,13 +104,28 @@ impl Card<'_> {
             network.flops() as f64 / 1e6,
         );
         out += "## How it was trained\n\n";
-        out += "By self-play alone, from random weights.\n\n";
+        let start = self.training.and_then(|training| {
+            let config: Value = serde_json::from_str(&training.config).ok()?;
+            config.get("start")?.as_str().map(str::to_owned)
+        });
+        match (start, self.training) {
+            (Some(start), _) => {
+                let _ = writeln!(
+                    out,
+                    "By self-play alone, from the weights of `{}`; the numbers are of what came after.\n",
+                    code(&start)
+                );
+            }
+            (None, Some(_)) => out += "By self-play alone, from random weights.\n\n",
+            (None, None) => out += "By self-play alone.\n\n",
+        }
         let _ = writeln!(out, "| | |\n|---|---|\n| training steps | {} |\n| samples | {} |", info.step, info.samples);
         let _ = writeln!(out, "| generation | {} |", info.generation);
         if let Some(Training { state, .. }) = self.training {
-            let _ = writeln!(out, "| games | {} |\n| positions | {} |", state.games, state.positions);
-            let _ = writeln!(out, "| hours | {:.2} |", state.hours);
-            let _ = writeln!(out, "| machine (this card's) | {} |", self.machine_text());
+            let _ = writeln!(out, "| games of the whole run | {} |\n| positions | {} |", state.games, state.positions);
+            let _ =
+                writeln!(out, "| hours | {:.2} |\n| hours of processor time | {:.2} |", state.hours, state.cpu_hours);
+            let _ = writeln!(out, "| machine (that of this card) | {} |", self.machine_text());
         }
         if let Some(Training { config, .. }) = self.training {
             let _ = writeln!(out, "\nThe config:\n\n```json\n{}\n```", config.trim_end());
@@ -138,7 +153,11 @@ impl Card<'_> {
             let _ = writeln!(
                 out,
                 "| `{}` | `{}` | {}-{}-{} | {score} | {elo} |",
-                setting, opponent, counts.wins, counts.draws, counts.losses,
+                code(setting),
+                code(opponent),
+                counts.wins,
+                counts.draws,
+                counts.losses,
             );
         }
         let _ = writeln!(
@@ -190,17 +209,36 @@ impl Card<'_> {
         );
         let _ = writeln!(
             out,
-            "## How to use it\n\n```sh\nsparring play {name}.safetensors\nsparring export {name}.safetensors --format onnx\n```\n"
+            "## How to use it\n\n```sh\nsparring play {word}.safetensors\nsparring export {word}.safetensors --format onnx\npip install onnxruntime \
+             numpy\n```\n",
+            word = quoted(name),
         );
-        let _ = writeln!(
-            out,
-            "```python\nimport numpy, onnxruntime\nsession = onnxruntime.InferenceSession(\"{name}.onnx\")\nplanes = \
-             numpy.zeros([1, {}, {}, {}], numpy.float32)  # the position, from `query planes`\npolicy, value = \
-             session.run([\"policy\", \"value\"], {{\"planes\": planes}})\nprint(policy.argmax(), value)\n```",
-            input.channels, input.height, input.width
-        );
+        let _ = write!(out, "Its best first move, and win, draw and loss as logits:\n\n```python\n");
+        let lines = [
+            "import numpy, onnxruntime, subprocess".to_owned(),
+            format!("session = onnxruntime.InferenceSession(\"{name}.onnx\")"),
+            format!(
+                "ask = lambda what: subprocess.run([\"sparring\", \"ugi\", \"{}\", \"random\"], \
+                 input=\"position startpos\\nquery \" + what, text=True, capture_output=True).stdout.split(\"response \")[1].split()",
+                full_name(game)
+            ),
+            format!(
+                "policy, value = session.run([\"policy\", \"value\"], {{\"planes\": numpy.array(ask(\"planes\"), \
+                 numpy.float32).reshape(1, {}, {}, {})}})",
+                input.channels, input.height, input.width
+            ),
+            "logits = dict(zip(ask(\"actions\"), policy[0]))".to_owned(),
+            "print(max(ask(\"legal\"), key=logits.get), value[0])".to_owned(),
+        ];
+        out += &lines.join("\n");
+        out += "\n```\n";
         out
     }
+}
+
+/// Text within backticks, also in a table.
+fn code(text: &str) -> String {
+    plain(text).replace('`', "'").replace('|', "\\|")
 }
 
 /// Text from a file or a command line, as plain Markdown on one line.

@@ -4,24 +4,20 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::games_file::{Begins, GamesFile, GamesFileError, Header};
-use super::hold::hold;
-use super::report::ratings;
+use super::rated::{Entrant, Field, Rated, RatedError, openings};
 use super::{LadderChart, chart};
 use crate::game::Game;
 use crate::games::{self, GameNameError, GameVisitor};
-use crate::net::{Checkpoint, CheckpointError, EngineChoice};
-use crate::play::{Finished, MatchParams, MatchTally, Openings, Player, PoolError, PoolParams};
-use crate::run::config::opening_plies;
+use crate::net::{Checkpoint, CheckpointError};
+use crate::play::MatchTally;
 use crate::run::dir::{DirError, RunDir};
 use crate::run::event::Scalar;
 use crate::run::observer::ObserveError;
-use crate::run::player::{PlayerError, PlayerSpec};
+use crate::run::player::PlayerSpec;
 use crate::run::pointer::Which;
 use crate::run::tensorboard::TensorBoard;
 use crate::util::publish::{PublishError, write_atomic};
-use crate::util::rng::{Purpose, Stream};
-use crate::util::stats::{Estimate, RatingError, Tally as _};
+use crate::util::stats::{Estimate, Tally as _};
 
 /// How a run is rated.
 #[derive(Clone, Debug)]
@@ -42,6 +38,15 @@ pub struct LadderParams {
     pub threads: usize,
 }
 
+impl LadderParams {
+    /// The index of the anchor at Elo 0: that of the name `zero`, else of `mcts:1000`, else of the last one. `None` where there is no
+    /// such anchor.
+    pub fn zero_of(anchors: &[String], zero: Option<&str>) -> Option<usize> {
+        let place = |name: &str| anchors.iter().position(|anchor| anchor == name);
+        zero.map_or_else(|| place("mcts:1000").or(anchors.len().checked_sub(1)), place)
+    }
+}
+
 /// The anchors where none are named.
 pub const ANCHORS: [&str; 4] = ["random", "mcts:100", "mcts:1000", "mcts:10000"];
 
@@ -60,17 +65,11 @@ pub enum LadderError {
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     #[error(transparent)]
-    Player(#[from] PlayerError),
-    #[error(transparent)]
-    Pool(#[from] PoolError),
-    #[error(transparent)]
-    Games(#[from] GamesFileError),
+    Rated(#[from] RatedError),
     #[error(transparent)]
     Publish(#[from] PublishError),
     #[error("the charts cannot be written: {0}")]
     Charts(#[from] ObserveError),
-    #[error("the players cannot be rated: {0}")]
-    Rating(#[from] RatingError),
     #[error("the picture cannot be drawn: {0}")]
     Picture(String),
 }
@@ -133,8 +132,8 @@ impl LadderFiles {
     }
 }
 
-/// The generations to rate: at most `most` of `all`, among them the first, the last and `best`.
-fn spread(all: &[u32], best: Option<u32>, most: usize) -> Vec<u32> {
+/// Generations to rate: at most `most` of `all`, among them the first, the last and `best`.
+pub fn spread(all: &[u32], best: Option<u32>, most: usize) -> Vec<u32> {
     let mut chosen: Vec<u32> = match all.len() {
         count if count <= most => return all.to_vec(),
         count => (0..most).map(|at| all[at * (count - 1) / (most - 1).max(1)]).collect(),
@@ -187,12 +186,9 @@ impl Climb {
             let solved = solved.map_err(|error| LadderError::Game { folder: folder(), error })?;
             params.anchors = ANCHORS.into_iter().chain(solved.then_some("solver")).map(str::to_owned).collect();
         }
-        let place = |name: &str| params.anchors.iter().position(|anchor| anchor == name);
-        let zero = match &params.zero {
-            None => place("mcts:1000").unwrap_or(params.anchors.len() - 1),
-            Some(zero) => place(zero)
-                .ok_or_else(|| LadderError::NoZero { zero: zero.clone(), anchors: params.anchors.clone() })?,
-        };
+        let zero = LadderParams::zero_of(&params.anchors, params.zero.as_deref()).ok_or_else(|| {
+            LadderError::NoZero { zero: params.zero.clone().unwrap_or_default(), anchors: params.anchors.clone() }
+        })?;
         Ok(Self { dir, params, generations, infos, zero, game })
     }
 
@@ -204,6 +200,30 @@ impl Climb {
         let neighbours = (1..rungs).map(|rung| [rung, rung - 1]);
         let among_anchors = (1..anchors).map(|anchor| [rungs + anchor, rungs + anchor - 1]);
         with_anchors.chain(neighbours).chain(among_anchors).collect()
+    }
+
+    /// The checkpoints and the anchors.
+    fn field(&self) -> Result<Field, LadderError> {
+        let params = &self.params;
+        let networks = self.generations.iter().zip(&self.infos).map(|(generation, (_, digest))| Entrant {
+            name: format!("generation {generation}"),
+            player: PlayerSpec::network(self.dir.checkpoint(*generation), params.simulations),
+            network: Some(format!("{digest} @sims={}", params.simulations)),
+        });
+        let mut entrants: Vec<Entrant> = networks.collect();
+        for anchor in &params.anchors {
+            let player = PlayerSpec::parse(anchor).map_err(RatedError::from)?;
+            entrants.push(Entrant { name: anchor.clone(), player, network: None });
+        }
+        Ok(Field {
+            entrants,
+            encounters: self.encounters(),
+            zero: self.generations.len() + self.zero,
+            games: params.games,
+            seed: params.seed,
+            threads: params.threads,
+            file: LadderFiles::of(&self.dir).games,
+        })
     }
 
     /// Games to be played in all.
@@ -223,61 +243,14 @@ impl Climb {
         progress: &(dyn Fn(&[MatchTally]) + Sync),
     ) -> Result<Option<Ladder>, LadderError> {
         let (params, files) = (&self.params, LadderFiles::of(&self.dir));
-        let mut specs = Vec::new();
-        for &generation in &self.generations {
-            specs.push(PlayerSpec::network(self.dir.checkpoint(generation), params.simulations));
-        }
-        for anchor in &params.anchors {
-            specs.push(PlayerSpec::parse(anchor)?);
-        }
-        let engine = EngineChoice::default();
-        let mut players: Vec<Player<G>> =
-            specs.iter().map(|spec| spec.open(game, &engine)).collect::<Result<_, _>>()?;
-        // The name decides the games: the same run in another folder plays the same ones.
-        for (player, generation) in players.iter_mut().zip(&self.generations) {
-            player.name = format!("generation {generation}");
-        }
-        let encounters = self.encounters();
-        let plies = opening_plies(game) as usize;
-        let mut networks: Vec<Option<String>> =
-            self.infos.iter().map(|(_, digest)| Some(format!("{digest} @sims={}", params.simulations))).collect();
-        // An anchor may be a network, too, and its file may change.
-        for spec in &specs[self.generations.len()..] {
-            networks.push(spec.checkpoint()?.map(|checkpoint| checkpoint.weights.digest()));
-        }
-        let header = Header {
-            players: players.iter().map(|player| player.name.clone()).collect(),
-            networks,
-            encounters: encounters.clone(),
-            ..Header::new(game, format!("{plies} random plies"), params.seed)
-        };
+        let field = self.field()?;
         let folder = self.dir.root().join("ladder");
         for folder in [&folder, &files.charts] {
             std::fs::create_dir_all(folder).map_err(|error| PublishError::writing(folder, "create", error))?;
         }
-        let total = self.total();
-        let openings = openings(game, params.seed);
-        let begins = Begins { openings: &openings, games: total as u64 };
-        let (file, played) = open_games(game, &files.games, header, &begins)?;
-        begin(played.len());
-        let threads = params.threads.clamp(1, total.max(1));
-        let match_params = MatchParams {
-            encounters,
-            pairs: params.games / 2,
-            openings,
-            sprt: None,
-            seed: params.seed,
-            pool: PoolParams { threads, slots: (total / threads).clamp(1, 64) },
-        };
-        let held = hold(game, &players, &match_params, Some(file), played, stop, progress)?;
-        held.kept?;
-        if held.report.interrupted {
-            return Ok(None);
-        }
+        let Some(Rated { elo, report }) = field.rate(game, stop, begin, progress)? else { return Ok(None) };
         let rungs = self.generations.len();
-        let elo = ratings(&held.report, players.len(), rungs + self.zero)?;
-        let score =
-            |rung: usize, anchor: usize| held.report.tallies[rung * params.anchors.len() + anchor].games().score();
+        let score = |rung: usize, anchor: usize| report.tallies[rung * params.anchors.len() + anchor].games().score();
         let ladder = Ladder {
             game: self.game.clone(),
             anchors: params.anchors.clone(),
@@ -322,11 +295,6 @@ impl Climb {
     }
 }
 
-/// The openings of a ladder.
-fn openings<G: Game>(game: &G, seed: u64) -> Openings<G> {
-    Openings::random(opening_plies(game) as usize, Stream::keyed(seed, Purpose::Opening, &[]))
-}
-
 /// Whether perfect play can answer where games begin.
 struct SolvesOpenings {
     seed: u64,
@@ -338,28 +306,6 @@ impl GameVisitor for SolvesOpenings {
     fn visit<G: Game>(self, game: G) -> bool {
         let position = openings(&game, self.seed).get(&game, 0).position(&game);
         game.solver().is_some_and(|mut solver| solver.solve(&position).is_ok())
-    }
-}
-
-/// The file of the ladder's games; one of another ladder, or one that is damaged, is begun anew, for it can be made again.
-fn open_games<G: Game>(
-    game: &G,
-    path: &Path,
-    header: Header,
-    begins: &Begins<'_, G>,
-) -> Result<(GamesFile, Vec<Finished>), GamesFileError> {
-    match GamesFile::open(game, path, header.clone(), Some(begins)) {
-        Err(
-            GamesFileError::Other { .. }
-            | GamesFileError::Foreign { .. }
-            | GamesFileError::Version { .. }
-            | GamesFileError::Line { .. },
-        ) => {
-            let failed = |error| PublishError::writing(path, "remove", error);
-            std::fs::remove_file(path).map_err(failed)?;
-            GamesFile::open(game, path, header, Some(begins))
-        }
-        opened => opened,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::run::player::{PlayerSpec, load_network};
 use crate::run::state::RunState;
 use crate::run::stop::{Signals, StopFlag};
 use crate::util::machine::cpu;
-use crate::util::publish::{AtomicFile, write_atomic};
+use crate::util::publish::AtomicFile;
 use crate::util::text::read_text;
 
 /// Write a model's card and, beside it, the model: how it was trained, how strong it is, how it is used
@@ -40,7 +40,7 @@ pub struct CardVerb {
     #[arg(long, value_delimiter = ',', value_name = "PLAYER,...", default_value = "random,mcts:1000,mcts:10000")]
     against: Vec<String>,
     /// How the model plays: each setting meets each opponent
-    #[arg(long, value_name = "@OPTION[,...],@...", default_value = "@policy,@sims=100,@sims=400", value_parser = parse_settings)]
+    #[arg(long, value_name = "@OPTION[@...],...", default_value = "@policy,@sims=100,@sims=400", value_parser = parse_settings)]
     settings: Settings,
     /// Games against each opponent, an even number
     #[arg(long, default_value = "100", value_name = "N", value_parser = parse_games)]
@@ -68,7 +68,7 @@ pub struct CardVerb {
 #[derive(Clone)]
 struct Settings(Vec<String>);
 
-/// `@policy,@sims=10,c_puct=2` are two settings: each begins with `@`, and what follows a comma without one belongs to it.
+/// `@policy,@sims=10@c_puct=2` are two settings: each begins with `@` after a comma. A comma elsewhere belongs to the setting.
 fn parse_settings(text: &str) -> Result<Settings, String> {
     let Some(text) = text.strip_prefix('@') else {
         return Err(format!("a setting begins with `@`, such as @policy or @sims=400; {text:?} does not"));
@@ -84,14 +84,18 @@ impl CardVerb {
             return Err(usage(format!("a card is a file FILE.md, not {}", output.display())));
         }
         let weights = output.with_extension("safetensors");
-        let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
-        let in_place = same(&self.model, &weights);
+        let name = output.file_stem().unwrap_or_default().to_string_lossy();
+        // It stands in commands, in Python and in Markdown.
+        let plain = |sign: char| sign.is_alphanumeric() || " ._-+=,()".contains(sign);
+        if !name.chars().all(plain) || name.starts_with('-') {
+            return Err(usage(format!("a model's name is made of letters, digits and ` ._-+=,()`; {name:?} is not")));
+        }
         for path in [output, &weights] {
             outside_of_runs(path)?;
-            place(path, self.force || (in_place && path == &weights)).map_err(failure)?;
+            let path = place(path, self.force).map_err(failure)?;
+            // Better told now than after the matches.
+            drop(AtomicFile::create(&path)?);
         }
-        // Better told now than after the matches.
-        drop(AtomicFile::create(output)?);
         let mut checkpoint = load_network(&self.model).map_err(|error| Failure::of(&error, error.is_usage()))?;
         if self.licence.is_some() {
             checkpoint.info.licence = self.licence.clone().filter(|text| !text.trim().is_empty());
@@ -159,11 +163,15 @@ impl GameVisitor for Task<'_> {
             params,
         };
         let text = card.text(&game);
-        // Its file first: a card without a model would be of no use.
+        // There is room for the card before the model is written, and it gets its name after it: without the model it would be of
+        // no use.
+        let mut file = AtomicFile::create(&place(&verb.output, verb.force).map_err(failure)?)?;
+        file.put(text.as_bytes())?;
+        file.written()?;
         let (format, form) = (FileKind::Safetensors, OnnxForm::default());
-        let request = Request { format, form, path: self.weights.clone(), force: true, positions: 1000 };
+        let request = Request { format, form, path: self.weights.clone(), force: verb.force, positions: 1000 };
         export(&game, &self.checkpoint, &request, &stopped).map_err(failure)?;
-        write_atomic(&place(&verb.output, true).map_err(failure)?, text.as_bytes())?;
+        file.publish()?;
         if verb.json {
             return print(&format!("{:#}\n", card_json(&card)));
         }

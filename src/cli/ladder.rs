@@ -7,7 +7,7 @@ use super::live::Live;
 use super::pit::parse_games;
 use super::threads::Threads;
 use super::{Failure, Outcome, print, usage_of};
-use crate::arena::{Climb, Ladder, LadderError, LadderFiles, LadderParams, signed};
+use crate::arena::{Climb, Ladder, LadderError, LadderFiles, LadderParams, RatedError, signed};
 use crate::game::Game;
 use crate::games::{self, GameVisitor};
 use crate::run::dir::RunDir;
@@ -72,7 +72,7 @@ impl LadderVerb {
 
 fn failure(error: LadderError) -> Failure {
     match error {
-        LadderError::Player(error) => usage_of(error),
+        LadderError::Rated(RatedError::Player(error)) => usage_of(error),
         LadderError::NoCheckpoints { .. } | LadderError::NoZero { .. } => Failure::Usage(error.to_string()),
         _ => Failure::Failed(error.to_string()),
     }

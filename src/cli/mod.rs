@@ -7,6 +7,7 @@ mod card;
 mod color;
 mod config;
 mod doctor;
+mod experiment;
 mod export;
 mod inspect;
 mod ladder;
@@ -70,7 +71,11 @@ fn game_of(spec: &PlayerSpec, given: Option<&String>) -> Result<String, Failure>
 
 /// A run's folder belongs to the run: files of other verbs would be taken for damage there.
 fn outside_of_runs(path: &std::path::Path) -> Outcome {
-    match RunDir::around(&std::path::absolute(path)?) {
+    // Links may lead into one: of the file, or of its folder where there is no file yet.
+    let whole = std::path::absolute(path)?;
+    let resolved =
+        whole.canonicalize().ok().or_else(|| Some(whole.parent()?.canonicalize().ok()?.join(whole.file_name()?)));
+    match RunDir::around(&whole).or_else(|| RunDir::around(&resolved?)) {
         Some(run) => Err(Failure::Usage(format!(
             "{} lies in the folder of the run {}, which is its own: name a file elsewhere",
             path.display(),
@@ -98,6 +103,7 @@ enum Verb {
     Play(play::Play),
     Replay(replay::Replay),
     Ladder(ladder::LadderVerb),
+    Experiment(experiment::ExperimentVerb),
     Analyze(analyze::Analyze),
     Ugi(ugi::Ugi),
     Accuracy(accuracy::Accuracy),
@@ -134,6 +140,7 @@ pub fn main() -> ExitCode {
         Verb::Play(verb) => verb.run(),
         Verb::Replay(verb) => verb.run(),
         Verb::Ladder(verb) => verb.run(),
+        Verb::Experiment(verb) => verb.run(),
         Verb::Analyze(verb) => verb.run(),
         Verb::Ugi(verb) => verb.run(),
         Verb::Accuracy(verb) => verb.run(),

@@ -70,6 +70,8 @@ pub enum ExportError {
     Open(#[from] OpenError),
     #[error("a TorchScript file cannot be made of this network: {0}")]
     TorchScript(String),
+    #[error("the network has weights that are too large for float16: take --precision f32")]
+    Half,
     #[error("the file was written but cannot be read back, and is removed again: {0}")]
     Unreadable(CheckpointError),
     #[error("{runtime} cannot run the file, which is removed again: {problem}")]
@@ -111,6 +113,8 @@ pub fn export<G: Game>(
     if let Some(problem) = comparison.problem(request.form.half) {
         return Err(ExportError::Differs(problem));
     }
+    // Another process may have been quicker.
+    place(&request.path, request.force)?;
     file.publish()?;
     Ok(Report {
         path: path.display().to_string(),
@@ -143,8 +147,11 @@ fn bytes_of<G: Game>(game: &G, checkpoint: &Checkpoint, request: &Request) -> Re
     let (spec, form) = (&checkpoint.info.network, request.form);
     let mut metadata = metadata::of(game, checkpoint, form);
     // The description of a file names the weights as they are in it.
-    let mut served = || -> Result<Weights, WeightsError> {
+    let mut served = || -> Result<Weights, ExportError> {
         let weights = net::served_weights(spec, &checkpoint.weights, form.half)?;
+        if form.half && weights.check(spec).is_err() {
+            return Err(ExportError::Half);
+        }
         let served = Checkpoint { info: checkpoint.info.clone(), weights };
         metadata.push((net::KEY.to_owned(), served.envelope()));
         Ok(served.weights)

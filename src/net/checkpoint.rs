@@ -7,6 +7,8 @@
 //! Exported files (ONNX, TorchScript) hold the same entry, and [`Checkpoint::import`] takes a network from them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
@@ -24,6 +26,9 @@ pub const FORMAT: u32 = 1;
 
 /// Larger files are no checkpoints of ours.
 const MAX_BYTES: u64 = 8 << 30;
+
+/// So much of a file is looked at before all of it is read.
+const HEAD: usize = 16;
 
 /// Headers of safetensors files are a few thousand bytes, a hundred thousand where the moves of a large game are named. What is
 /// made of JSON takes up to forty times its bytes.
@@ -366,7 +371,16 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, CheckpointError> {
         let what = format!("{length} bytes are more than any checkpoint has ({MAX_BYTES})");
         return Err(CheckpointError::Damaged { path: path.to_owned(), what });
     }
-    Ok(std::fs::read(path).map_err(unreadable)?)
+    let mut file = File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    (&mut file).take(HEAD as u64).read_to_end(&mut bytes).map_err(unreadable)?;
+    if FileKind::of(&bytes) == FileKind::Safetensors && bytes.len() == HEAD && bytes[8] != b'{' {
+        let what = "it is altered, or holds no network (safetensors, ONNX or TorchScript)".to_owned();
+        return Err(CheckpointError::Damaged { path: path.to_owned(), what });
+    }
+    // A file may be large and empty: room is made for what comes.
+    file.read_to_end(&mut bytes).map_err(unreadable)?;
+    Ok(bytes)
 }
 
 /// The description in an entry of ours, and the digest that the weights must have.

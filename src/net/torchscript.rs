@@ -5,8 +5,10 @@
 //! [`DESCRIPTION`]: the metadata, and which entry holds which tensor.
 
 use std::collections::BTreeMap;
-use std::io::{Cursor, Read as _, Write as _};
-use std::path::Path;
+use std::fs::DirBuilder;
+use std::io::{Cursor, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -43,7 +45,6 @@ struct Description {
 /// # Errors
 /// When the weights are not those of the network, libtorch fails or the file cannot be written.
 pub fn to_torchscript(spec: &NetSpec, weights: &Weights, metadata: &[(String, String)]) -> Result<Vec<u8>, String> {
-    static SERIAL: AtomicU64 = AtomicU64::new(0);
     let graph = &Graph::new(spec, weights).map_err(|error| error.to_string())?;
     let folder = std::env::temp_dir();
     // On a full disk libtorch ends the whole process.
@@ -55,12 +56,12 @@ pub fn to_torchscript(spec: &NetSpec, weights: &Weights, metadata: &[(String, St
             folder.display()
         ));
     }
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let scratch = folder.join(format!("sparring-traced-{}-{serial}.pt", std::process::id()));
+    let private = private_folder(&folder)
+        .map_err(|error| format!("cannot write to {}: {error}; set TMPDIR", folder.display()))?;
+    let scratch = private.join("traced.pt");
     let traced = trace(spec, graph).and_then(|module| module.save(&scratch));
     let bytes = traced.map_err(failed).and_then(|()| std::fs::read(&scratch).map_err(|error| error.to_string()));
-    // Where it was not written there is nothing to remove.
-    let _ = std::fs::remove_file(&scratch);
+    let _ = std::fs::remove_dir_all(&private);
     // libtorch packs the code, and there is no file without code.
     let mut entries = entries(&bytes?, false, u64::MAX)?;
     complete(&mut entries)?;
@@ -84,6 +85,19 @@ pub fn to_torchscript(spec: &NetSpec, weights: &Weights, metadata: &[(String, St
         write.and_then(|_| out.write_all(bytes).map_err(|error| error.to_string()))?;
     }
     Ok(out.finish().map_err(|error| error.to_string())?.into_inner())
+}
+
+/// A new folder in `folder` that nobody else has made, and nobody else may write to.
+fn private_folder(folder: &Path) -> std::io::Result<PathBuf> {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let private = folder.join(format!("sparring-traced-{}-{serial}", std::process::id()));
+        match DirBuilder::new().mode(0o700).create(&private) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| private),
+        }
+    }
 }
 
 /// The served graph as a traced module, for any size of batch.
@@ -238,6 +252,13 @@ pub(crate) struct ScriptFile {
 /// # Errors
 /// When it is none, cut short or altered.
 pub(crate) fn parse(bytes: &[u8]) -> Result<ScriptFile, String> {
+    // Archives of other programs are not looked into.
+    let archive = ZipArchive::new(Cursor::new(bytes))
+        .map_err(|error| format!("it is cut short or no TorchScript archive ({error})"))?;
+    let has = |end: &str| archive.file_names().any(|name| name.split_once('/').is_some_and(|(_, name)| name == end));
+    if !has(&format!("extra/{DESCRIPTION}")) && (has("data.pkl") || has("constants.pkl")) {
+        return Ok(ScriptFile { description: None, entries: BTreeMap::new() });
+    }
     // Ours are stored as they are, so the entries are no larger than the archive.
     let mut entries = entries(bytes, true, bytes.len() as u64)?;
     let description = entries.remove(&format!("extra/{DESCRIPTION}")).map(|text| {

@@ -60,19 +60,19 @@ struct Pairs<'a, G: Game> {
 }
 
 impl<G: Game> Pairs<'_, G> {
-    /// Feeds the random decisions of the game `index`. It belongs to who moves first and who second, by name, so that the
+    /// Feeds the random decisions of the game `index`. It belongs to who moves first and who second, so that the
     /// same two players play the same games whatever the order they are named in and whoever else takes part.
     fn random(&self, pair: usize, seats: [usize; 2]) -> Stream {
-        let [first, second] = seats.map(|player| name_key(&self.players[player].name));
+        let [first, second] = seats.map(|player| key(&self.players[player].identity));
         // The games of a player against itself would else be twice the same.
         let twin = u64::from(first == second && seats[0] > seats[1]);
         Stream::keyed(self.params.seed, Purpose::Match, &[pair as u64, first, second, twin])
     }
 }
 
-/// A number for a name, always the same one.
-fn name_key(name: &str) -> u64 {
-    name.bytes().fold(0, |key, byte| mix(key ^ (u64::from(byte) + 1)))
+/// A number for an identity, always the same one.
+fn key(identity: &str) -> u64 {
+    identity.bytes().fold(0, |key, byte| mix(key ^ (u64::from(byte) + 1)))
 }
 
 impl<G: Game> Tables<G> for Pairs<'_, G> {

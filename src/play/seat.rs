@@ -137,14 +137,22 @@ pub enum Seat<G: Game> {
 pub struct Player<G: Game> {
     /// Its name in reports.
     pub name: String,
+    /// What its random decisions belong to: players of the same identity play the same games, whatever they are called.
+    pub identity: String,
     /// How it finds its moves.
     pub seat: Seat<G>,
 }
 
 impl<G: Game> Player<G> {
+    /// A player who is what it is called.
+    pub fn new(name: impl Into<String>, seat: Seat<G>) -> Self {
+        let name = name.into();
+        Self { identity: name.clone(), name, seat }
+    }
+
     /// Uniformly random moves.
     pub fn random() -> Self {
-        Self { name: "random".to_owned(), seat: Seat::Mover(Arc::new(|| Box::new(RandomMover))) }
+        Self::new("random", Seat::Mover(Arc::new(|| Box::new(RandomMover))))
     }
 
     /// Perfect play by the game's own solver; `None` for a game without one. Of moves that are equally good it draws one. A
@@ -155,18 +163,18 @@ impl<G: Game> Player<G> {
         let mover = move || -> Box<dyn Mover<G>> {
             Box::new(SolverMover(game.solver().expect("a game has a solver always or never")))
         };
-        Some(Self { name: "solver".to_owned(), seat: Seat::Mover(Arc::new(mover)) })
+        Some(Self::new("solver", Seat::Mover(Arc::new(mover))))
     }
 
     /// Another program, named `name`.
     pub fn engine(name: String, engine: Engine) -> Self {
-        Self { name, seat: Seat::Mover(Arc::new(move || Box::new(engine.mover()))) }
+        Self::new(name, Seat::Mover(Arc::new(move || Box::new(engine.mover()))))
     }
 
     /// Plain Monte Carlo tree search: UCB1 with exploration constant `c`, random rollouts, `simulations` for each move.
     pub fn mcts(simulations: u32, c: f32) -> Self {
         let name = if c == 1.0 { format!("mcts:{simulations}") } else { format!("mcts:{simulations}@c={c}") };
-        Self { name, seat: Seat::Mcts { simulations, time: None, c } }
+        Self::new(name, Seat::Mcts { simulations, time: None, c })
     }
 }
 

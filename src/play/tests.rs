@@ -53,7 +53,7 @@ fn self_player<G: Game>(algorithm: Algorithm) -> Player<G> {
         gumbel_noise: true,
         fast: Some(FastMoves { full_share: 0.5, simulations: 5 }),
     };
-    Player { name: "hash".to_owned(), seat: Seat::Search(seat) }
+    Player::new("hash", Seat::Search(seat))
 }
 
 fn self_play<G: Game>(game: &G, algorithm: Algorithm, threads: usize, slots: usize, games: usize) -> Vec<GameRecord> {
@@ -272,8 +272,8 @@ fn a_clock_ends_the_search_of_a_move() {
         gumbel_noise: false,
         fast: None,
     };
-    let network = Player { name: "timed".to_owned(), seat: Seat::Search(seat) };
-    let mcts = Player { name: "mcts".to_owned(), seat: Seat::Mcts { simulations: 100_000_000, time, c: 1.0 } };
+    let network = Player::new("timed", Seat::Search(seat));
+    let mcts = Player::new("mcts", Seat::Mcts { simulations: 100_000_000, time, c: 1.0 });
     let (report, games) = contest(&game, &[network, mcts], &params(vec![[0, 1]], 1, 2), Vec::new());
     assert_eq!(report.games, 2);
     for clock in &report.clocks {
@@ -297,7 +297,7 @@ fn the_policy_alone_plays_without_simulations() {
             gumbel_noise: false,
             fast: None,
         };
-        Player { name: "policy".to_owned(), seat: Seat::Search(seat) }
+        Player::new("policy", Seat::Search(seat))
     };
     let (report, _) = contest(&game, &[player(), player()], &params(vec![[0, 1]], 3, 1), Vec::new());
     assert_eq!(report.tally().games().total(), 6);
@@ -312,8 +312,7 @@ fn a_mover_that_breaks_the_rules_loses_and_is_named() {
         }
     }
     let game: TicTacToe = new();
-    let cheat =
-        Player { name: "cheat".to_owned(), seat: Seat::Mover(Arc::new(|| Box::new(Cheat) as Box<dyn Mover<_>>)) };
+    let cheat = Player::new("cheat", Seat::Mover(Arc::new(|| Box::new(Cheat) as Box<dyn Mover<_>>)));
     let (report, games) = contest(&game, &[cheat, Player::random()], &params(vec![[0, 1]], 4, 1), Vec::new());
     assert_eq!(report.tally().games().wins, 0);
     let fault = "cheat played the illegal move a1";

@@ -14,9 +14,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::config::RunConfig;
-use super::rating::{Rated, elo};
-use super::state::{RunState, Stage};
-use super::stop::Done;
+use super::state::RunState;
 use crate::game::Game;
 use crate::games::{self, GameNameError, GameVisitor};
 use crate::net::{NetSpec, Resolved};
@@ -258,15 +256,7 @@ impl GameVisitor for Predict<'_> {
         };
         let mut memory = memory::parts(&outlook);
         memory.sort_by_key(|part| std::cmp::Reverse(part.bytes));
-        let done = Done {
-            iterations: state.generation - 1,
-            games: state.games,
-            positions: state.positions,
-            hours: state.hours,
-            elo: elo(&state.meetings, Rated::Generation(state.best)).map(|elo| elo.value),
-        };
-        let complete = state.stage == Stage::Generate && config.stop.reached(&done).is_some();
-        Budget { memory, disk: disk::predict(&outlook), complete }
+        Budget { memory, disk: disk::predict(&outlook), complete: state.is_complete(&config.stop) }
     }
 }
 
@@ -329,9 +319,12 @@ fn generations(config: &RunConfig, state: &RunState, plies: f64) -> Option<u64> 
         done.saturating_add((missing / (games as f64 * plies)).ceil() as u64)
     });
     // Known once some generations were timed.
-    let by_hours = stop.hours.filter(|_| done >= 3 && state.hours > 0.0);
-    let by_hours = by_hours.map(|goal| done.max((done as f64 * goal / state.hours).ceil() as u64));
-    [stop.iterations.map(u64::from), by_games, by_positions, by_hours].into_iter().flatten().min()
+    let by_time = |goal: Option<f64>, spent: f64| {
+        let goal = goal.filter(|_| done >= 3 && spent > 0.0)?;
+        Some(done.max((done as f64 * goal / spent).ceil() as u64))
+    };
+    let (by_hours, by_cpu_hours) = (by_time(stop.hours, state.hours), by_time(stop.cpu_hours, state.cpu_hours));
+    [stop.iterations.map(u64::from), by_games, by_positions, by_hours, by_cpu_hours].into_iter().flatten().min()
 }
 
 /// A number of bytes for people: `870 MB`, `1.3 GB`, in steps of 1024.

@@ -41,7 +41,7 @@ pub struct RunConfig {
     #[serde(default)]
     #[schemars(range(min = 1, max = 4096), extend("x-unit" = "threads"))]
     pub training_threads: Option<u32>,
-    /// A checkpoint of the same game and network that the run begins with; null begins with random weights.
+    /// A checkpoint of the same game and network that the run begins with, or the folder of a run (its best); null begins with random weights.
     #[serde(default)]
     pub start: Option<PathBuf>,
     /// The network.
@@ -179,6 +179,9 @@ fn check(config: &RunConfig, findings: &mut Findings) {
     }
     for problem in config.training.problems() {
         findings.add(format!("training.{}", problem.field), problem.to_string());
+    }
+    if config.start.as_ref().is_some_and(|start| start.as_os_str().is_empty()) {
+        findings.add("start", "names no file; null begins with random weights");
     }
     if let Err(error) = config.gate.sprt().check() {
         findings.add("gate.elo1", error.to_string());

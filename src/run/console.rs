@@ -169,7 +169,7 @@ impl Observer for Console {
                 "  Elo of generation {}: {:.0} ({:.0} to {:.0})",
                 elo.generation, elo.elo, elo.interval.0, elo.interval.1
             )),
-            Event::GenerationFinished { generation, step, best, games, positions, hours } => self.line(&format!(
+            Event::GenerationFinished { generation, step, best, games, positions, hours, .. } => self.line(&format!(
                 "generation {generation} finished: step {}, best is generation {best}, {} games, {} positions, {}",
                 group(*step),
                 group(*games),

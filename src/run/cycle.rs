@@ -23,10 +23,9 @@ use super::journal::{Journal, failed};
 use super::learn::LearnError;
 use super::observer::{Mark, ObserveError, Observers};
 use super::pointer::{Pointer, Which, file_digest};
-use super::rating::{Rated, elo};
 use super::report::{self_play, speed_note};
 use super::sample;
-use super::start::{StartError, start_weights};
+use super::start::{StartError, start_network};
 use super::state::{RunState, Stage};
 use super::stop::{Done, StopFlag};
 use super::tune::tune;
@@ -38,6 +37,7 @@ use crate::net::{
 };
 use crate::play::{PoolError, PoolParams, PoolStats};
 use crate::train::{TrainError, Trainer};
+use crate::util::machine::cpu_seconds;
 use crate::util::publish::{PublishError, write_atomic};
 use crate::util::rng::{Purpose, Stream};
 
@@ -123,6 +123,9 @@ pub struct Cycle<'a, G: Game> {
     pool: Option<PoolParams>,
     began: Instant,
     hours_before: f64,
+    /// Processor time of the process when this run began its work in it, in seconds.
+    cpu_began: f64,
+    cpu_hours_before: f64,
 }
 
 impl<'a, G: Game> Cycle<'a, G> {
@@ -145,6 +148,8 @@ impl<'a, G: Game> Cycle<'a, G> {
             spec: NetSpec::for_game(&game, config.network.clone()),
             window: ReplayWindow::new(config.replay.clone(), config.samples.clone()),
             hours_before: 0.0,
+            cpu_began: cpu_seconds().unwrap_or(0.0),
+            cpu_hours_before: 0.0,
             game,
             config,
             resolved,
@@ -158,7 +163,7 @@ impl<'a, G: Game> Cycle<'a, G> {
             began: Instant::now(),
         };
         let mends = cycle.choose(states)?;
-        cycle.hours_before = cycle.state.hours;
+        (cycle.hours_before, cycle.cpu_hours_before) = (cycle.state.hours, cycle.state.cpu_hours);
         let totals = &cycle.state.window_totals;
         let first = config.replay.first_generation(totals);
         let before = if first == 0 { 0 } else { totals[first - 1] };
@@ -175,6 +180,11 @@ impl<'a, G: Game> Cycle<'a, G> {
 
     fn hours(&self) -> f64 {
         self.hours_before + self.began.elapsed().as_secs_f64() / 3600.0
+    }
+
+    /// Stays where it is on systems that do not tell.
+    fn cpu_hours(&self) -> f64 {
+        self.cpu_hours_before + cpu_seconds().map_or(0.0, |seconds| (seconds - self.cpu_began).max(0.0)) / 3600.0
     }
 
     /// Works until a goal of the config is reached or the stop flag is set.
@@ -231,13 +241,7 @@ impl<'a, G: Game> Cycle<'a, G> {
     }
 
     fn done(&self) -> Done {
-        Done {
-            iterations: self.state.generation - 1,
-            games: self.state.games,
-            positions: self.state.positions,
-            hours: self.hours(),
-            elo: elo(&self.state.meetings, Rated::Generation(self.state.best)).map(|elo| elo.value),
-        }
+        Done { hours: self.hours(), cpu_hours: self.cpu_hours(), ..self.state.done() }
     }
 
     /// How this machine plays best with the network at hand, measured once.
@@ -255,7 +259,7 @@ impl<'a, G: Game> Cycle<'a, G> {
     /// Publishes the state after everything that it names.
     fn save(&mut self) -> Result<(), RunError> {
         self.state.run = self.config.identity();
-        self.state.hours = self.hours();
+        (self.state.hours, self.state.cpu_hours) = (self.hours(), self.cpu_hours());
         self.state.mark += 1;
         let mark = Mark { number: self.state.mark, generation: self.state.generation, step: self.state.step };
         self.observers.lock().expect("observers do not panic").mark(&mark)?;
@@ -275,7 +279,7 @@ impl<'a, G: Game> Cycle<'a, G> {
     fn beginning(&self) -> Result<Weights, RunError> {
         match &self.config.start {
             None => Ok(Weights::init(&self.spec, &mut Stream::keyed(self.config.seed, Purpose::Weights, &[]))),
-            Some(file) if self.state.mark == 0 => Ok(start_weights(&self.game, &self.spec, file)?),
+            Some(file) if self.state.mark == 0 => Ok(start_network(&self.game, &self.spec, file)?.weights),
             // The file itself is needed only once.
             Some(_) => Ok(self.checkpoint(0)?.weights),
         }

@@ -356,6 +356,8 @@ pub enum Event {
         positions: u64,
         /// Hours of work of the whole run.
         hours: f64,
+        /// Hours of processor time of that.
+        cpu_hours: f64,
     },
     /// Something worth knowing.
     Notice(String),

@@ -130,23 +130,21 @@ impl SelfPlayParams {
     pub fn player<G: Game>(&self, search: &SearchParams, evaluators: Arc<dyn EvaluatorSource<G>>) -> Player<G> {
         let noise = RootNoise { fraction: self.noise_fraction, concentration: self.noise_concentration };
         let fast = FastMoves { full_share: self.full_share, simulations: self.fast_simulations };
-        Player {
-            name: "self".to_owned(),
-            seat: Seat::Search(SearchSeat {
-                evaluators,
-                search: search.clone(),
-                simulations: self.simulations,
-                time: None,
-                temperature: Temperature {
-                    initial: self.temperature,
-                    plies: self.temperature_plies,
-                    later: self.temperature_later,
-                },
-                noise: Some(noise),
-                gumbel_noise: true,
-                fast: (self.full_share < 1.0).then_some(fast),
-            }),
-        }
+        let seat = SearchSeat {
+            evaluators,
+            search: search.clone(),
+            simulations: self.simulations,
+            time: None,
+            temperature: Temperature {
+                initial: self.temperature,
+                plies: self.temperature_plies,
+                later: self.temperature_later,
+            },
+            noise: Some(noise),
+            gumbel_noise: true,
+            fast: (self.full_share < 1.0).then_some(fast),
+        };
+        Player::new("self", Seat::Search(seat))
     }
 
     /// The first moves of a game, drawn from its stream before anything else.

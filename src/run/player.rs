@@ -335,7 +335,7 @@ impl PlayerSpec {
             }
             Kind::Mcts { simulations, time, c } => {
                 let seat = Seat::Mcts { simulations: *simulations, time: *time, c: *c };
-                return Ok(Player { name: text(), seat });
+                return Ok(Player::new(text(), seat));
             }
             Kind::Engine(engine) => {
                 engine.check().map_err(|problem| PlayerError::Engine { text: text(), problem })?;
@@ -349,6 +349,9 @@ impl PlayerSpec {
         checkpoint.check_game(game).map_err(|error| PlayerError::Mismatch { text: text(), error })?;
         let factory = InferenceFactory::open(&checkpoint.info.network, &checkpoint.weights, engine)
             .map_err(|error| PlayerError::Open { text: text(), error })?;
+        // Not by its path: the same network plays the same games wherever it lies.
+        let identity =
+            format!("{} {simulations:?} {time:?} {search:?} {temperature} {view:?}", checkpoint.weights.digest());
         let seat = SearchSeat {
             evaluators: Arc::new(NetSource::new(Arc::new(factory), 256).seen_through(view.mode(0, 0))),
             search,
@@ -360,7 +363,7 @@ impl PlayerSpec {
             gumbel_noise: false,
             fast: None,
         };
-        Ok(Player { name: text(), seat: Seat::Search(seat) })
+        Ok(Player { identity, ..Player::new(text(), Seat::Search(seat)) })
     }
 }
 

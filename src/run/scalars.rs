@@ -26,12 +26,13 @@ pub(super) fn of(event: &Event) -> Vec<Scalar> {
             Phase::Gate => scalar("time/gate", "Seconds of the gate.", *seconds),
             Phase::Rating => scalar("time/rating", "Seconds of the games against the anchor.", *seconds),
         }],
-        Event::GenerationFinished { step, best, games, positions, hours, .. } => vec![
+        Event::GenerationFinished { step, best, games, positions, hours, cpu_hours, .. } => vec![
             scalar("run/steps", "Training steps since the start of the run.", *step as f64),
             scalar("run/best_generation", "The generation of the best network.", f64::from(*best)),
             scalar("run/games", "Self-play games since the start of the run.", *games as f64),
             scalar("run/positions", "Positions of these games.", *positions as f64),
             scalar("run/hours", "Hours of work, all sessions together.", *hours),
+            scalar("run/cpu_hours", "Hours of processor time, all threads and sessions together.", *cpu_hours),
         ],
         _ => Vec::new(),
     }

@@ -8,7 +8,7 @@ use super::dir::{DirError, Found, RunDir};
 use super::event::Event;
 use super::metrics::Metrics;
 use super::observer::{Mark, Observers};
-use super::start::{StartError, start_weights};
+use super::start::{StartError, start_network};
 use super::state::RunState;
 use super::stop::StopFlag;
 use super::strict::{Change, ConfigErrors, diff, resolved_json, resolved_value};
@@ -121,7 +121,7 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
             config.training_threads = Some(config.training_threads() as u32);
             // Before there is a folder.
             fits(&config, &resolved, dir, &RunState::new())?;
-            games::dispatch(&config.game, Start(&config))?.map_err(RunError::from)?;
+            notes.extend(games::dispatch(&config.game, Start(&config))?.map_err(RunError::from)?);
             dir.create(&resolved_json(&config))?
         }
     };
@@ -172,12 +172,19 @@ fn observers(dir: &RunDir, state: &RunState, notes: Vec<Event>) -> Result<Observ
 struct Start<'a>(&'a RunConfig);
 
 impl GameVisitor for Start<'_> {
-    type Output = Result<(), StartError>;
+    type Output = Result<Option<Event>, StartError>;
 
+    /// What is to be told of it.
     fn visit<G: Game>(self, game: G) -> Self::Output {
-        let Some(file) = &self.0.start else { return Ok(()) };
+        let Some(file) = &self.0.start else { return Ok(None) };
         let spec = NetSpec::for_game(&game, self.0.network.clone());
-        start_weights(&game, &spec, file).map(drop)
+        let info = start_network(&game, &spec, file)?.info;
+        Ok(Some(Event::Notice(format!(
+            "begins with the network in {}: generation {}, {} training steps",
+            file.display(),
+            info.generation,
+            info.step
+        ))))
     }
 }
 

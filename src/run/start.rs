@@ -2,26 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
+use super::player::{NetworkError, load_network};
 use crate::game::Game;
-use crate::net::{Checkpoint, CheckpointError, FileKind, GameMismatch, NetSpec, Weights};
+use crate::net::{Checkpoint, GameMismatch, NetSpec, Role, Weights};
 
 /// A run cannot begin with the checkpoint that its config names.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// It cannot be read.
     #[error("start: {0}")]
-    Checkpoint(#[from] CheckpointError),
+    Network(#[from] NetworkError),
     /// It is an export.
     #[error(
-        "start: {} is {kind}, in which the normalisations that training needs are folded away: name the checkpoint that it was \
-         exported from",
+        "start: in {} the normalisations that training needs are folded away, as in every file that was exported for other programs: \
+         name the checkpoint that it was made from",
         .file.display()
     )]
-    Exported {
+    Folded {
         /// The file.
         file: PathBuf,
-        /// Its kind.
-        kind: FileKind,
     },
     /// It is of another game.
     #[error("start: {}: {error}", .file.display())]
@@ -37,7 +36,7 @@ pub enum StartError {
          checkpoint",
         .file.display()
     )]
-    Network {
+    Other {
         /// The checkpoint.
         file: PathBuf,
         /// Its network.
@@ -47,21 +46,31 @@ pub enum StartError {
     },
 }
 
-/// The weights in the checkpoint `file`, for a run that trains `spec`.
+/// The checkpoint `file`, or the best one of the run `file`, for a run that trains `spec`.
 ///
 /// # Errors
 /// When it cannot be read or does not fit.
-pub fn start_weights<G: Game>(game: &G, spec: &NetSpec, file: &Path) -> Result<Weights, StartError> {
-    let (checkpoint, kind) = Checkpoint::import(file)?;
-    if kind != FileKind::Safetensors {
-        return Err(StartError::Exported { file: file.to_owned(), kind });
-    }
+pub fn start_network<G: Game>(game: &G, spec: &NetSpec, file: &Path) -> Result<Checkpoint, StartError> {
+    let checkpoint = load_network(file)?;
     checkpoint.check_game(game).map_err(|error| StartError::Game { file: file.to_owned(), error })?;
     let network = &checkpoint.info.network;
     if network != spec {
         let words = |spec: &NetSpec| serde_json::to_string(&spec.architecture).expect("plain data has a JSON form");
         let (found, asked) = (words(network), words(spec));
-        return Err(StartError::Network { file: file.to_owned(), found, asked });
+        return Err(StartError::Other { file: file.to_owned(), found, asked });
     }
-    Ok(checkpoint.weights)
+    if is_folded(spec, &checkpoint.weights) {
+        return Err(StartError::Folded { file: file.to_owned() });
+    }
+    Ok(checkpoint)
+}
+
+/// Whether all normalisations do nothing but add a number. In weights that were never trained they do not even do that.
+fn is_folded(spec: &NetSpec, weights: &Weights) -> bool {
+    let tensors = spec.tensors();
+    let all = |role: Role, value: f32| {
+        tensors.iter().filter(|info| info.role == role).all(|info| weights.data(&info.name).iter().all(|x| *x == value))
+    };
+    let is_normalised = tensors.iter().any(|info| info.role == Role::Variance);
+    is_normalised && all(Role::Mean, 0.0) && all(Role::Variance, 1.0) && all(Role::Scale, 1.0) && !all(Role::Bias, 0.0)
 }

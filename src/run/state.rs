@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::dir::{DirError, RunDir};
-use super::rating::{Meeting, Rated};
+use super::rating::{Meeting, Rated, elo};
+use super::stop::{Done, StopParams};
 use crate::util::publish::{PublishError, read_checked, write_checked};
 use crate::util::stats::GameCounts;
 
@@ -79,6 +80,9 @@ pub struct RunState {
     pub meetings: Vec<Meeting>,
     /// Hours of work so far, over all parts of the run.
     pub hours: f64,
+    /// Hours of processor time of that, all threads together. Formats before 4 did not count them.
+    #[serde(default)]
+    pub cpu_hours: f64,
 }
 
 fn full_rate() -> f64 {
@@ -86,9 +90,9 @@ fn full_rate() -> f64 {
 }
 
 const KIND: [u8; 4] = *b"SPRS";
-const FORMAT: u32 = 3;
-/// The format before, which is read as well.
-const FORMER_FORMAT: u32 = 2;
+const FORMAT: u32 = 4;
+/// The first format that is read as well.
+const FIRST_FORMAT: u32 = 2;
 /// No run counts so far; sums of such numbers do not overflow.
 const MOST: u64 = 1 << 53;
 /// The file that holds the newest state.
@@ -115,6 +119,7 @@ impl RunState {
             window_totals: vec![0],
             meetings: Vec::new(),
             hours: 0.0,
+            cpu_hours: 0.0,
         }
     }
 
@@ -132,7 +137,9 @@ impl RunState {
             return Ok(None);
         }
         let payload = match read_checked(path, KIND, FORMAT) {
-            Err(PublishError::Format { found: FORMER_FORMAT, .. }) => read_checked(path, KIND, FORMER_FORMAT)?,
+            Err(PublishError::Format { found, .. }) if (FIRST_FORMAT..FORMAT).contains(&found) => {
+                read_checked(path, KIND, found)?
+            }
             read => read?,
         };
         let damaged = |what: String| PublishError::Damaged { file: path.to_owned(), what };
@@ -141,6 +148,23 @@ impl RunState {
             None => Ok(Some(state)),
             Some(field) => Err(damaged(format!("its `{field}` cannot be")).into()),
         }
+    }
+
+    /// How far the run has come.
+    pub fn done(&self) -> Done {
+        Done {
+            iterations: self.generation - 1,
+            games: self.games,
+            positions: self.positions,
+            hours: self.hours,
+            cpu_hours: self.cpu_hours,
+            elo: elo(&self.meetings, Rated::Generation(self.best)).map(|elo| elo.value),
+        }
+    }
+
+    /// Whether the run has reached one of its goals.
+    pub fn is_complete(&self, stop: &StopParams) -> bool {
+        self.mark > 0 && self.stage == Stage::Generate && stop.reached(&self.done()).is_some()
     }
 
     /// The first field that says what no run comes to, so that whoever goes on from a state can count with its numbers and
@@ -168,7 +192,7 @@ impl RunState {
             ("window_totals", totals.is_sorted() && totals.iter().all(|&total| total <= MOST)),
             ("window_totals", totals.len() == generation || totals.len() == generation + 1),
             ("meetings", self.meetings.iter().all(met)),
-            ("hours", (0.0..=MOST as f64).contains(&self.hours)),
+            ("hours", [self.hours, self.cpu_hours].iter().all(|hours| (0.0..=MOST as f64).contains(hours))),
         ];
         checks.into_iter().find(|(_, holds)| !holds).map(|(field, _)| field)
     }
@@ -216,18 +240,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_former_format_is_read_and_a_newer_one_refused() {
+    fn former_formats_are_read_and_a_newer_one_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(NAME);
         let state = RunState { mark: 7, games: 40, stage: Stage::Learn { done: 1, total: 9 }, ..RunState::default() };
-        // Format 2 did not know what run it was of, nor of numbers that are not finite.
+        // Format 3 counted no processor time; format 2 did not know what run it was of, nor of numbers that are not finite.
         let mut former = serde_json::to_value(&state).unwrap();
-        for key in ["run", "rejected", "rollbacks", "rate_factor"] {
-            former.as_object_mut().unwrap().remove(key).unwrap();
+        for (format, keys) in
+            [(3, &["cpu_hours"][..]), (FIRST_FORMAT, &["run", "rejected", "rollbacks", "rate_factor"])]
+        {
+            for key in keys {
+                former.as_object_mut().unwrap().remove(*key).unwrap();
+            }
+            write_checked(&path, KIND, format, former.to_string().as_bytes()).unwrap();
+            assert_eq!(RunState::read(&path).unwrap(), Some(state.clone()));
         }
-        write_checked(&path, KIND, FORMER_FORMAT, former.to_string().as_bytes()).unwrap();
-        assert_eq!(RunState::read(&path).unwrap(), Some(state.clone()));
-        for (format, remedy) in [(FORMAT + 1, "use the newer program"), (FORMER_FORMAT - 1, "use the older program")] {
+        for (format, remedy) in [(FORMAT + 1, "use the newer program"), (FIRST_FORMAT - 1, "use the older program")] {
             write_checked(&path, KIND, format, &serde_json::to_vec(&state).unwrap()).unwrap();
             let told = RunState::read(&path).unwrap_err().to_string();
             assert!(told.contains(&format!("has format {format}")) && told.contains(remedy), "{told}");

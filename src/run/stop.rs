@@ -27,6 +27,9 @@ pub struct StopParams {
     /// Hours of work, all sessions of the run together.
     #[schemars(extend("exclusiveMinimum" = 0.0, "x-unit" = "hours"))]
     pub hours: Option<f64>,
+    /// Hours of processor time, all threads and sessions of the run together: what `hours` are on one core that does nothing else.
+    #[schemars(extend("exclusiveMinimum" = 0.0, "x-unit" = "hours"))]
+    pub cpu_hours: Option<f64>,
     /// Elo of the best network on the run's own scale, which is anchored on a player that never changes.
     #[schemars(extend("x-unit" = "Elo"))]
     pub elo: Option<f64>,
@@ -43,6 +46,8 @@ pub struct Done {
     pub positions: u64,
     /// Hours of work.
     pub hours: f64,
+    /// Hours of processor time.
+    pub cpu_hours: f64,
     /// Elo of the best network, once there is an estimate.
     pub elo: Option<f64>,
 }
@@ -62,6 +67,9 @@ impl StopParams {
         }
         if let Some(goal) = self.hours.filter(|&goal| done.hours >= goal) {
             return Some(format!("{goal} hours are over (stop.hours)"));
+        }
+        if let Some(goal) = self.cpu_hours.filter(|&goal| done.cpu_hours >= goal) {
+            return Some(format!("{goal} hours of processor time are over (stop.cpu_hours)"));
         }
         match (self.elo, done.elo) {
             (Some(goal), Some(elo)) if elo >= goal => {
@@ -216,16 +224,24 @@ mod tests {
     #[test]
     fn goals_are_reached_one_by_one() {
         let none = StopParams::default();
-        let far = Done { iterations: u32::MAX, games: u64::MAX, positions: u64::MAX, hours: 1e9, elo: Some(1e9) };
+        let far = Done {
+            iterations: u32::MAX,
+            games: u64::MAX,
+            positions: u64::MAX,
+            hours: 1e9,
+            cpu_hours: 1e9,
+            elo: Some(1e9),
+        };
         assert_eq!(none.reached(&far), None);
         let all = StopParams {
             iterations: Some(5),
             games: Some(100),
             positions: Some(1000),
             hours: Some(0.5),
+            cpu_hours: Some(0.75),
             elo: Some(0.0),
         };
-        let near = Done { iterations: 4, games: 99, positions: 999, hours: 0.49, elo: Some(-1.0) };
+        let near = Done { iterations: 4, games: 99, positions: 999, hours: 0.49, cpu_hours: 0.74, elo: Some(-1.0) };
         assert_eq!(all.reached(&near), None);
         assert_eq!(all.reached(&Done { elo: None, ..near }), None);
         let cases = [
@@ -233,6 +249,7 @@ mod tests {
             (Done { games: 101, ..near }, "stop.games"),
             (Done { positions: 1000, ..near }, "stop.positions"),
             (Done { hours: 0.5, ..near }, "stop.hours"),
+            (Done { cpu_hours: 0.75, ..near }, "stop.cpu_hours"),
             (Done { elo: Some(0.0), ..near }, "stop.elo"),
         ];
         for (done, key) in cases {

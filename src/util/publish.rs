@@ -26,7 +26,7 @@ pub enum PublishError {
         folder: PathBuf,
     },
     /// The folder does not exist, or does no more.
-    #[error("the folder {} is not there (any more): make it, bring it back, or choose another one", .folder.display())]
+    #[error("the folder {} is not there: make it, bring it back, or choose another one", .folder.display())]
     Vanished {
         /// The folder that was written to.
         folder: PathBuf,
@@ -203,9 +203,22 @@ impl AtomicFile {
         let name = name.to_string_lossy();
         let name = &name[..name.floor_char_boundary(LONGEST_NAME)];
         let temporary = folder_of(target).join(format!(".{name}.{}-{serial}.tmp", std::process::id()));
-        // The name is this process's own: a file of that name is left from an earlier process with the same number.
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary);
-        let file = file.map_err(|source| PublishError::writing(target, "write", source))?;
+        let failed = |source| PublishError::writing(target, "write", source);
+        // Names that the system does not allow are told now, not when everything has been written.
+        if let Err(error) = target.symlink_metadata()
+            && error.kind() == io::ErrorKind::InvalidFilename
+        {
+            return Err(failed(error));
+        }
+        let create = || OpenOptions::new().write(true).create_new(true).open(&temporary);
+        let file = match create() {
+            // The name is this process's own: what has it is left from an earlier process with the same number.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                std::fs::remove_file(&temporary).and_then(|()| create())
+            }
+            created => created,
+        };
+        let file = file.map_err(failed)?;
         Ok(Self { target: target.to_owned(), temporary, out: Some(BufWriter::with_capacity(1 << 16, file)) })
     }
 

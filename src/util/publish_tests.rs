@@ -42,6 +42,23 @@ fn a_file_may_have_the_longest_name() {
 }
 
 #[test]
+fn nothing_is_written_through_what_has_the_temporary_name() {
+    let folder = folder();
+    let victim = folder.path().join("victim");
+    std::fs::write(&victim, "safe").expect("written");
+    let serial = SERIAL.load(Ordering::Relaxed);
+    // Other tests take numbers meanwhile.
+    for serial in serial..serial + 1000 {
+        let link = folder.path().join(format!(".state.{}-{serial}.tmp", std::process::id()));
+        std::os::unix::fs::symlink(&victim, link).expect("linked");
+    }
+    write_atomic(&folder.path().join("state"), b"new").expect("written");
+    assert_eq!(std::fs::read(&victim).expect("read"), b"safe");
+    let too_long = AtomicFile::create(&folder.path().join("x".repeat(256))).expect_err("no system allows it");
+    assert!(too_long.to_string().contains("cannot write"), "{too_long}");
+}
+
+#[test]
 fn a_file_given_up_leaves_nothing() {
     let folder = folder();
     let path = folder.path().join("state");
@@ -84,7 +101,7 @@ fn failures_name_the_folder_and_the_remedy() {
     let message = write_atomic(gone, b"x").expect_err("no folder").to_string();
     assert_eq!(
         message,
-        "the folder /nonexistent-folder/run is not there (any more): make it, bring it back, or choose another one"
+        "the folder /nonexistent-folder/run is not there: make it, bring it back, or choose another one"
     );
     let cases = [
         (io::ErrorKind::StorageFull, "no space left in /runs/a: free some and start again"),

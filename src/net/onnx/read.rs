@@ -11,9 +11,10 @@ use crate::net::graph::{Affine, Graph};
 use crate::net::spec::NetSpec;
 use crate::net::weights::{Weights, floats};
 
-/// Whether the bytes begin as an ONNX file that a program like this one wrote: IR version, then the producer's name.
+/// Whether the bytes begin as an ONNX file: IR version, then another field.
 pub(crate) fn looks_like(bytes: &[u8]) -> bool {
-    matches!(bytes, [0x08, 1..=0x7f, 0x12, ..])
+    // The next field of a model may be any of producer, domain, version, text, graph, operator sets, metadata.
+    matches!(bytes, [0x08, 1..=0x7f, 0x12 | 0x1a | 0x22 | 0x28 | 0x32 | 0x3a | 0x42 | 0x72, ..])
 }
 
 /// An ONNX file, before its graph is looked at.

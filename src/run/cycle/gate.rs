@@ -33,7 +33,7 @@ impl<G: Game> Cycle<'_, G> {
             gumbel_noise: false,
             fast: None,
         };
-        Player { name: format!("generation {generation}"), seat: Seat::Search(seat) }
+        Player::new(format!("generation {generation}"), Seat::Search(seat))
     }
 
     /// Plays the match of a phase; `None` when it was interrupted.
@@ -135,6 +135,7 @@ impl<G: Game> Cycle<'_, G> {
             games: self.state.games,
             positions: self.state.positions,
             hours: self.hours(),
+            cpu_hours: self.cpu_hours(),
         })?;
         self.state.stage = Stage::Generate;
         self.state.generation += 1;
