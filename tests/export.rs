@@ -278,9 +278,13 @@ fn a_card_tells_of_training_strength_and_use() {
         );
         assert!(read.contains(&line), "{line}\n{read}");
     }
-    for part in
-        ["# four\n", "Licence: CC0-1.0", "| games | 2 |", "\"game\": \"connect4\"", "sparring export four.safetensors"]
-    {
+    for part in [
+        "# four\n",
+        "Licence: CC0-1.0",
+        "| games of the whole run | 2 |",
+        "\"game\": \"connect4\"",
+        "sparring export four.safetensors",
+    ] {
         assert!(read.contains(part), "{part}\n{read}");
     }
     let model = out.join("four.safetensors");

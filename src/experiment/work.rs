@@ -45,7 +45,7 @@ pub enum ExperimentError {
     #[error("{}: the config cannot be read, restore it from a copy or remove the folder:\n{errors}", .folder.display())]
     Config { folder: PathBuf, errors: ConfigErrors },
     #[error("variant {name}, seed {seed}: {error}")]
-    Session { name: String, seed: u64, error: SessionError },
+    Session { name: String, seed: u64, error: Box<SessionError> },
     #[error("{} has no checkpoint that its metrics.jsonl knows: remove the folder and start again", .folder.display())]
     NoPoints { folder: PathBuf },
     #[error(transparent)]
@@ -144,7 +144,8 @@ impl Experiment {
             let folder = dir.root().parent().unwrap_or(&self.folder);
             std::fs::create_dir_all(folder).map_err(|error| PublishError::writing(folder, "create", error))?;
             let ended = train(training.config.clone(), &dir, stop);
-            let ended = ended.map_err(|error| ExperimentError::Session { name: name.clone(), seed, error })?;
+            let ended =
+                ended.map_err(|error| ExperimentError::Session { name: name.clone(), seed, error: Box::new(error) })?;
             if matches!(ended, Ended::Interrupted(_)) {
                 return Ok(false);
             }

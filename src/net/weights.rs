@@ -81,6 +81,14 @@ impl Weights {
         Self(spec.tensors().into_iter().map(tensor).collect())
     }
 
+    /// Whether the normalisations are folded into the layers before them, as in exported files: they are those of
+    /// [`identity`](Self::identity), which no training leaves. Such weights serve, but training would go wrong with them.
+    pub fn is_folded(&self, spec: &NetSpec) -> bool {
+        let identity = Self::identity(spec);
+        let mut variances = spec.tensors().into_iter().filter(|info| info.role == Role::Variance).peekable();
+        variances.peek().is_some() && variances.all(|info| self.data(&info.name) == identity.data(&info.name))
+    }
+
     /// Checks that these are exactly the tensors of `spec` and that every number is finite (and no variance
     /// negative).
     ///

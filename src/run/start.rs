@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::player::{NetworkError, load_network};
 use crate::game::Game;
-use crate::net::{Checkpoint, GameMismatch, NetSpec, Role, Weights};
+use crate::net::{Checkpoint, GameMismatch, NetSpec};
 
 /// A run cannot begin with the checkpoint that its config names.
 #[derive(Debug, thiserror::Error)]
@@ -59,18 +59,8 @@ pub fn start_network<G: Game>(game: &G, spec: &NetSpec, file: &Path) -> Result<C
         let (found, asked) = (words(network), words(spec));
         return Err(StartError::Other { file: file.to_owned(), found, asked });
     }
-    if is_folded(spec, &checkpoint.weights) {
+    if checkpoint.weights.is_folded(spec) {
         return Err(StartError::Folded { file: file.to_owned() });
     }
     Ok(checkpoint)
-}
-
-/// Whether all normalisations do nothing but add a number. In weights that were never trained they do not even do that.
-fn is_folded(spec: &NetSpec, weights: &Weights) -> bool {
-    let tensors = spec.tensors();
-    let all = |role: Role, value: f32| {
-        tensors.iter().filter(|info| info.role == role).all(|info| weights.data(&info.name).iter().all(|x| *x == value))
-    };
-    let is_normalised = tensors.iter().any(|info| info.role == Role::Variance);
-    is_normalised && all(Role::Mean, 0.0) && all(Role::Variance, 1.0) && all(Role::Scale, 1.0) && !all(Role::Bias, 0.0)
 }

@@ -164,7 +164,7 @@ impl RunState {
 
     /// Whether the run has reached one of its goals.
     pub fn is_complete(&self, stop: &StopParams) -> bool {
-        self.mark > 0 && self.stage == Stage::Generate && stop.reached(&self.done()).is_some()
+        self.stage == Stage::Generate && stop.reached(&self.done()).is_some()
     }
 
     /// The first field that says what no run comes to, so that whoever goes on from a state can count with its numbers and

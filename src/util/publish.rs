@@ -184,8 +184,8 @@ pub struct AtomicFile {
 /// Distinguishes the temporary files of one process.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes of a file's name that the name of its temporary file begins with, at most.
-const LONGEST_NAME: usize = 200;
+/// Characters of a file's name that the name of its temporary file begins with, at most.
+const LONGEST_NAME: usize = 50;
 
 impl AtomicFile {
     /// Begins the file that will be `target`. Its folder must exist.
@@ -200,8 +200,7 @@ impl AtomicFile {
         })?;
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         // Room for the rest is left, as systems allow names of 255 bytes; the numbers alone make it unique.
-        let name = name.to_string_lossy();
-        let name = &name[..name.floor_char_boundary(LONGEST_NAME)];
+        let name: String = name.to_string_lossy().chars().take(LONGEST_NAME).collect();
         let temporary = folder_of(target).join(format!(".{name}.{}-{serial}.tmp", std::process::id()));
         let failed = |source| PublishError::writing(target, "write", source);
         // Names that the system does not allow are told now, not when everything has been written.
