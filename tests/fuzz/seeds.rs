@@ -180,6 +180,7 @@ fn run_states() -> Vec<Seed> {
             met(Rated::Generation(2), Rated::Generation(1)),
         ],
         hours: 0.125,
+        cpu_hours: 0.25,
     });
     let changed = |from: &str, to: &str| {
         let text = String::from_utf8_lossy(&later[24..later.len() - 4]).into_owned();
