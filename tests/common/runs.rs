@@ -89,7 +89,7 @@ pub fn results(run: &Path) -> BTreeMap<String, String> {
 /// What a run remembers, without the hours of work and the number of savings.
 fn memory(file: &[u8]) -> String {
     let mut memory: Json = serde_json::from_slice(&file[24..file.len() - 4]).unwrap();
-    for key in ["hours", "mark"] {
+    for key in ["hours", "cpu_hours", "mark"] {
         memory.as_object_mut().unwrap().remove(key).unwrap();
     }
     memory.to_string()
@@ -169,7 +169,7 @@ impl Records {
     fn timeless(&self, shorter: &BTreeSet<String>) -> BTreeMap<&Key, &Json> {
         let timeless = |(event, axis, tag): &Key| {
             let timed = ["time/", "speed/"].iter().any(|group| tag.starts_with(group));
-            let rate = ["run/hours", "train/samples_per_second"].contains(&tag.as_str());
+            let rate = ["run/hours", "run/cpu_hours", "train/samples_per_second"].contains(&tag.as_str());
             !timed && !rate && (event != "train" || tag == "train/learning_rate" || !shorter.contains(axis))
         };
         self.numbers.iter().map(|(key, value)| (key, value)).filter(|(key, _)| timeless(key)).collect()
