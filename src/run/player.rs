@@ -11,12 +11,12 @@ use super::pointer::{Which, file_digest};
 use super::strict::{Reader, nearest, resolved_value};
 use crate::game::Game;
 use crate::games::solved_names;
-use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, InferenceFactory, OpenError};
+use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, InferenceFactory, OpenError, Precision};
 use crate::play::{Engine, Pace, Player, SearchSeat, Seat, Temperature};
 use crate::search::SearchParams;
 
 /// What a network player takes besides the keys of a config's section `search`.
-const OWN_OPTIONS: [&str; 5] = ["sims", "movetime", "policy", "temperature", "view"];
+const OWN_OPTIONS: [&str; 6] = ["sims", "movetime", "policy", "temperature", "view", "precision"];
 
 /// Simulations of a network player that names none.
 pub const DEFAULT_SIMULATIONS: u32 = 100;
@@ -46,6 +46,7 @@ enum Kind {
         search: SearchParams,
         temperature: f32,
         view: View,
+        precision: Precision,
     },
 }
 
@@ -150,6 +151,11 @@ fn parse_view(text: &str) -> Result<View, String> {
         .map_err(|_| format!("`view` is {text:?}, allowed are as_is, random, canonical, averaged"))
 }
 
+fn parse_precision(text: &str) -> Result<Precision, String> {
+    serde_json::from_value(text.into())
+        .map_err(|_| format!("`precision` is {text:?}, allowed are auto, f32, bf16, f16"))
+}
+
 /// A time for a move in milliseconds, from 1 to a day.
 fn parse_time(value: &str) -> Result<Duration, String> {
     let time = value.parse().ok().filter(|time| (1..=86_400_000).contains(time));
@@ -183,7 +189,7 @@ fn parse_engine(text: &str) -> Result<Engine, String> {
 }
 
 impl PlayerSpec {
-    /// Reads `random`, `solver`, `engine:COMMAND[@movetime=MS][@nodes=N]`, `mcts:SIMULATIONS[@c=C][@movetime=MS]`, or `PATH[@sims=N][@movetime=MS][@policy][@temperature=T][@view=VIEW][@KEY=VALUE]`,
+    /// Reads `random`, `solver`, `engine:COMMAND[@movetime=MS][@nodes=N]`, `mcts:SIMULATIONS[@c=C][@movetime=MS]`, or `PATH[@sims=N][@movetime=MS][@policy][@temperature=T][@view=VIEW][@precision=PRECISION][@KEY=VALUE]`,
     /// where `PATH` is a checkpoint or the folder of a run, and `KEY` any of a config's section `search`.
     ///
     /// # Errors
@@ -236,6 +242,7 @@ impl PlayerSpec {
             return Err(fail("say how many simulations it makes: `mcts:1000`".to_owned()));
         } else {
             let (mut simulations, mut time, mut temperature, mut view) = (None, None, 0.0, View::default());
+            let mut precision = Precision::default();
             let preset = resolved_value(&SearchParams::default());
             let keys = preset.as_object().into_iter().flat_map(|keys| keys.keys());
             let search_keys: Vec<&str> = keys.map(String::as_str).collect();
@@ -247,6 +254,7 @@ impl PlayerSpec {
                     ("policy", "") => simulations = Some(0),
                     ("policy", _) => return Err(fail("`@policy` takes no value".to_owned())),
                     ("view", value) => view = parse_view(value).map_err(fail)?,
+                    ("precision", value) => precision = parse_precision(value).map_err(fail)?,
                     ("temperature", value) => temperature = number(option, value, 0.0, 100.0)?,
                     (key, value) if search_keys.contains(&key) => {
                         search_sets.push(format!("{key}={value}"));
@@ -265,7 +273,7 @@ impl PlayerSpec {
                 let meant = meant(kind, &["random", "solver", "mcts"]);
                 return Err(fail(format!("there is no file or folder {name:?}; {meant}{known}")));
             }
-            Kind::Network { path: name.into(), simulations, time, search, temperature, view }
+            Kind::Network { path: name.into(), simulations, time, search, temperature, view, precision }
         };
         Ok(Self { text: text.to_owned(), kind })
     }
@@ -274,7 +282,8 @@ impl PlayerSpec {
     pub fn network(path: PathBuf, simulations: u32) -> Self {
         let (search, simulations) = (SearchParams::default(), Some(simulations));
         let text = path.display().to_string();
-        let kind = Kind::Network { path, simulations, time: None, search, temperature: 0.0, view: View::default() };
+        let (view, precision) = (View::default(), Precision::default());
+        let kind = Kind::Network { path, simulations, time: None, search, temperature: 0.0, view, precision };
         Self { text, kind }
     }
 
@@ -328,7 +337,7 @@ impl PlayerSpec {
     /// When its network is of another game or cannot be opened, or its engine does not start.
     pub fn open<G: Game>(&self, game: &G, engine: &EngineChoice) -> Result<Player<G>, PlayerError> {
         let text = || self.text.clone();
-        let (simulations, time, search, temperature, view) = match &self.kind {
+        let (simulations, time, search, temperature, view, precision) = match &self.kind {
             Kind::Random => return Ok(Player::random()),
             Kind::Solver => {
                 return Player::solver(game).ok_or_else(|| PlayerError::NoSolver { text: text(), game: G::NAME });
@@ -341,13 +350,14 @@ impl PlayerSpec {
                 engine.check().map_err(|problem| PlayerError::Engine { text: text(), problem })?;
                 return Ok(Player::engine(text(), engine.clone()));
             }
-            Kind::Network { simulations, time, search, temperature, view, .. } => {
-                (*simulations, *time, search.clone(), *temperature, *view)
+            Kind::Network { simulations, time, search, temperature, view, precision, .. } => {
+                (*simulations, *time, search.clone(), *temperature, *view, *precision)
             }
         };
         let checkpoint = self.checkpoint()?.expect("a network player has a checkpoint");
         checkpoint.check_game(game).map_err(|error| PlayerError::Mismatch { text: text(), error })?;
-        let factory = InferenceFactory::open(&checkpoint.info.network, &checkpoint.weights, engine)
+        let engine = EngineChoice { precision, ..engine.clone() };
+        let factory = InferenceFactory::open(&checkpoint.info.network, &checkpoint.weights, &engine)
             .map_err(|error| PlayerError::Open { text: text(), error })?;
         // Not by its path: the same network plays the same games wherever it lies.
         let identity =
@@ -405,7 +415,8 @@ mod tests {
             (".@sim=3", "did you mean \"sims\"?"),
             (".@sims=many", "expected a number"),
             (".@algorithm=x", "expected \"puct\" or \"gumbel\""),
-            (".@nonsense=1", "a network takes sims, movetime, policy, temperature, view, algorithm"),
+            (".@nonsense=1", "a network takes sims, movetime, policy, temperature, view, precision, algorithm"),
+            (".@precision=f8", "allowed are auto, f32, bf16, f16"),
             (".@policy=3", "takes no value"),
             (".@fpu_reduction=9", "is out of range; expected"),
             (".@view=upside", "as_is, random"),

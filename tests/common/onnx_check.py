@@ -51,7 +51,7 @@ for batch in [1, 2, 7, 256]:
     assert numpy.abs(session.run(["policy"], one)[0] - policy[:1]).max() < bound
 
 # Positions of games in which every fifth move is a random one.
-rules = Rules.of(about, sparring, source + "@policy")
+rules = Rules.of(about, sparring, source + "@policy@precision=f32")
 assert rules.actions() == moves
 same = 0
 for _ in range(POSITIONS):
