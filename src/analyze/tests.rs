@@ -10,7 +10,7 @@ use crate::games::connect4::ConnectFour;
 use crate::games::tictactoe::TicTacToe;
 use crate::games::uttt::Uttt;
 use crate::games::zener::Zener;
-use crate::play::{EvaluatorSource, Player, SearchSeat, Seat, Temperature};
+use crate::play::{EvaluatorSource, Player, SearchSeat, Seat, Teaching, Temperature};
 use crate::search::SearchParams;
 
 /// A player that judges positions by hash.
@@ -24,6 +24,7 @@ fn hashing<G: Game>(evaluators: impl EvaluatorSource<G> + 'static, search: Searc
         noise: None,
         gumbel_noise: false,
         fast: None,
+        teaching: Teaching::default(),
     };
     Searcher::new(Player::new("hash", Seat::Search(seat))).unwrap()
 }

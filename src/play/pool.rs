@@ -259,7 +259,7 @@ impl<'a, G: Game> Worker<'a, G> {
                         Some(Step::Over) => {
                             let running = self.slots[slot].take().expect("it has just ended");
                             stats.games.fetch_add(1, Relaxed);
-                            finished(running.finish(self.game));
+                            finished(running.finish(self.game, self.players));
                         }
                         Some(Step::Stopped) | None => break,
                     }

@@ -42,6 +42,8 @@ pub(super) struct Running<G: Game> {
     /// One tree for each player that searches; in self-play both sides share the first.
     trees: [Option<Tree<G>>; 2],
     plies: Vec<PlyRecord>,
+    /// Of each full search its ply and how much it changed the prior, in nats.
+    surprises: Vec<(usize, f64)>,
     random: Stream,
     /// Whether the search of the current move has begun, and if so whether it is a full one.
     searching: Option<PlyKind>,
@@ -73,6 +75,7 @@ impl<G: Game> Running<G> {
             state,
             trees,
             plies,
+            surprises: Vec::new(),
             random: table.random,
             searching: None,
             legal: Vec::new(),
@@ -127,7 +130,13 @@ impl<G: Game> Running<G> {
                     let summary = own.summary().expect("the root of a finished search is evaluated");
                     let temperature = seat.temperature.at(at.game.ply(&self.state));
                     let chosen = summary.choose(temperature, &mut self.random);
+                    if kind == PlyKind::Full && seat.teaching.surprise_share > 0.0 {
+                        self.surprises.push((self.plies.len(), surprise(&summary)));
+                    }
                     self.play(at, searched(&summary, chosen, kind));
+                    if let (true, None, Some(outcome)) = (seat.teaching.end_proven, self.end, summary.proven) {
+                        self.end = Some(RecordEnd { outcome, reason: Finish::Proven });
+                    }
                 }
                 None => {
                     let answer = self.ask_mover(at, player);
@@ -213,7 +222,11 @@ impl<G: Game> Running<G> {
 
     /// The finished game. A ply without a search takes the value of the next one that has one, or of the result:
     /// values are absolute, and a forced move changes nothing.
-    pub(super) fn finish(mut self, game: &G) -> Finished {
+    pub(super) fn finish(mut self, game: &G, players: &[Player<G>]) -> Finished {
+        if let Some(seat) = players[self.seats[0]].seat.batched() {
+            let weights = surprise_weights(&self.surprises, seat.teaching.surprise_share);
+            self.surprises.iter().zip(weights).for_each(|(&(ply, _), weight)| self.plies[ply].weight = weight);
+        }
         let end = self.end.expect("a finished game has an end");
         let judged = |ply: &PlyRecord| (ply.value != UNKNOWN).then_some(ply.value);
         let opinions = if self.is_self_play() { Vec::new() } else { self.plies.iter().map(judged).collect() };
@@ -251,6 +264,29 @@ fn unsearched(action: Action, kind: PlyKind) -> PlyRecord {
     PlyRecord { action, kind, value: UNKNOWN, policy: Vec::new(), proven: None, weight: 1.0 }
 }
 
+/// How far the searched policy is from the prior: Kullback-Leibler divergence in nats.
+fn surprise(summary: &SearchSummary) -> f64 {
+    let term = |policy: f32, prior: f32| match policy > 0.0 {
+        // A prior may have been rounded to nothing.
+        true => f64::from(policy) * (f64::from(policy) / f64::from(prior.max(1e-9))).ln(),
+        false => 0.0,
+    };
+    summary.moves.iter().map(|m| term(m.policy, m.prior)).sum::<f64>().max(0.0)
+}
+
+/// No position is drawn more often than this many others.
+const MOST_WEIGHT: f64 = 16.0;
+
+/// The weights of the full searches of a game, whose mean is 1 but for the limit.
+fn surprise_weights(surprises: &[(usize, f64)], share: f32) -> Vec<f32> {
+    let mean = surprises.iter().map(|(_, surprise)| surprise).sum::<f64>() / surprises.len().max(1) as f64;
+    let weight = |surprise: f64| match mean > 0.0 {
+        true => (1.0 - f64::from(share) + f64::from(share) * surprise / mean).min(MOST_WEIGHT) as f32,
+        false => 1.0,
+    };
+    surprises.iter().map(|&(_, surprise)| weight(surprise)).collect()
+}
+
 /// The record of a searched move. Only a full search leaves a policy target.
 fn searched(summary: &SearchSummary, chosen: usize, kind: PlyKind) -> PlyRecord {
     let policy = match kind {
@@ -259,4 +295,22 @@ fn searched(summary: &SearchSummary, chosen: usize, kind: PlyKind) -> PlyRecord 
     };
     let action = summary.moves[chosen].action;
     PlyRecord { action, kind, value: summary.value, policy, proven: summary.proven, weight: 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_surprises_weighs_more() {
+        let of = |surprises: [f64; 3], share| surprise_weights(&surprises.map(|surprise| (0, surprise)), share);
+        // Mean 0.2: half of the weight by 0.5, 2 and 0.5 times that.
+        assert_eq!(of([0.1, 0.4, 0.1], 0.5), [0.75, 1.5, 0.75]);
+        assert_eq!(of([0.1, 0.4, 0.1], 1.0), [0.5, 2.0, 0.5]);
+        assert_eq!(of([0.1, 0.4, 0.1], 0.0), [1.0; 3]);
+        assert_eq!(of([0.0; 3], 0.5), [1.0; 3]);
+        assert!(surprise_weights(&[], 0.5).is_empty());
+        let many: Vec<(usize, f64)> = (0..100).map(|at| (at, f64::from(at == 7))).collect();
+        assert_eq!(surprise_weights(&many, 1.0)[7], MOST_WEIGHT as f32);
+    }
 }

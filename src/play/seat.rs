@@ -91,6 +91,17 @@ pub struct FastMoves {
     pub simulations: u32,
 }
 
+/// What games are to teach, in self-play.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Teaching {
+    /// Whether a game ends when a search has proven its result.
+    pub end_proven: bool,
+    /// Share of the weight of a game's full searches that is dealt out by how much each changed the prior (policy surprise weighting:
+    /// Wu, "Other methods implemented in KataGo"): `weight = 1 - share + share * KL / mean KL`, where `KL` is the divergence of the
+    /// searched policy from the prior.
+    pub surprise_share: f32,
+}
+
 /// A player that searches with a network (or any other evaluator).
 #[derive(Clone)]
 pub struct SearchSeat<G: Game> {
@@ -111,6 +122,8 @@ pub struct SearchSeat<G: Game> {
     pub gumbel_noise: bool,
     /// Cheap searches between the full ones, for self-play.
     pub fast: Option<FastMoves>,
+    /// What its games teach, for self-play.
+    pub teaching: Teaching,
 }
 
 /// How a player finds its moves.

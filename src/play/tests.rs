@@ -52,6 +52,7 @@ fn self_player<G: Game>(algorithm: Algorithm) -> Player<G> {
         noise: Some(RootNoise { fraction: 0.25, concentration: 10.0 }),
         gumbel_noise: true,
         fast: Some(FastMoves { full_share: 0.5, simulations: 5 }),
+        teaching: Teaching::default(),
     };
     Player::new("hash", Seat::Search(seat))
 }
@@ -271,6 +272,7 @@ fn a_clock_ends_the_search_of_a_move() {
         noise: None,
         gumbel_noise: false,
         fast: None,
+        teaching: Teaching::default(),
     };
     let network = Player::new("timed", Seat::Search(seat));
     let mcts = Player::new("mcts", Seat::Mcts { simulations: 100_000_000, time, c: 1.0 });
@@ -296,6 +298,7 @@ fn the_policy_alone_plays_without_simulations() {
             noise: None,
             gumbel_noise: false,
             fast: None,
+            teaching: Teaching::default(),
         };
         Player::new("policy", Seat::Search(seat))
     };
@@ -318,4 +321,52 @@ fn a_mover_that_breaks_the_rules_loses_and_is_named() {
     let fault = "cheat played the illegal move a1";
     assert!(games.iter().any(|game| game.fault.as_deref() == Some(fault)) && report.faults[fault] > 0);
     assert_eq!(report.reasons[&Finish::Adjudicated], report.faults[fault]);
+}
+
+/// Self-play that teaches as asked.
+fn taught<G: Game>(game: &G, teaching: Teaching) -> Vec<GameRecord> {
+    let mut player = self_player::<G>(Algorithm::Puct);
+    if let Seat::Search(seat) = &mut player.seat {
+        (seat.teaching, seat.fast) = (teaching, None);
+    }
+    let tables = Count { game: game.clone(), games: 12, next: AtomicUsize::new(0) };
+    let records = Mutex::new(Vec::new());
+    let pool = PoolParams { threads: 2, slots: 3 };
+    play_pool(game, &[player], &tables, pool, &|| false, &PoolStats::default(), &|game| {
+        records.lock().unwrap().push(game.record);
+    })
+    .unwrap();
+    let mut records = records.into_inner().unwrap();
+    records.sort_by_key(|record| record.index);
+    records
+}
+
+#[test]
+fn games_end_when_they_are_proven_and_stay_what_they_were_until_then() {
+    let game = TicTacToe::default();
+    let whole = taught(&game, Teaching::default());
+    let ended = taught(&game, Teaching { end_proven: true, ..Teaching::default() });
+    assert!(ended.iter().any(|record| record.end.reason == Finish::Proven));
+    for (whole, ended) in whole.iter().zip(&ended) {
+        assert_eq!(ended.plies[..ended.plies.len() - 1], whole.plies[..ended.plies.len() - 1]);
+        // Whoever plays on from a proven position comes to that result.
+        assert_eq!(ended.end.outcome, whole.end.outcome);
+        assert!(ended.replay(&game).is_ok());
+    }
+}
+
+#[test]
+fn surprising_searches_weigh_more_and_the_whole_as_much() {
+    let game = TicTacToe::default();
+    let (plain, weighed) =
+        (taught(&game, Teaching::default()), taught(&game, Teaching { surprise_share: 0.5, end_proven: false }));
+    for (plain, weighed) in plain.iter().zip(&weighed) {
+        let full = || weighed.plies.iter().filter(|ply| ply.kind == PlyKind::Full);
+        let count = full().count() as f32;
+        assert!((full().map(|ply| ply.weight).sum::<f32>() - count).abs() < 1e-3);
+        assert!(full().all(|ply| ply.weight >= 0.5));
+        assert!(count < 2.0 || full().any(|ply| ply.weight > 1.0));
+        let moves = |record: &GameRecord| record.plies.iter().map(|ply| ply.action).collect::<Vec<_>>();
+        assert_eq!(moves(plain), moves(weighed));
+    }
 }

@@ -11,7 +11,7 @@ use crate::eval::SymmetryMode;
 use crate::game::Game;
 use crate::play::{
     EvaluatorSource, FastMoves, Finished, Opening, Player, PoolError, PoolParams, PoolStats, SearchSeat, Seat, Table,
-    Tables, Temperature, play_pool, random_opening,
+    Tables, Teaching, Temperature, play_pool, random_opening,
 };
 use crate::search::{RootNoise, SearchParams};
 use crate::util::rng::{Purpose, Stream};
@@ -68,6 +68,13 @@ pub struct SelfPlayParams {
     /// Simulations of the other moves, which have no noise and train only the value.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-unit" = "simulations", "x-paper" = "100 to 200 (KataGo)"))]
     pub fast_simulations: u32,
+    /// Whether a game ends when a search has proven its result, rather than when the rules end it.
+    #[schemars(extend("x-paper" = "false (AlphaZero)"))]
+    pub end_proven: bool,
+    /// Share of the weight of a game's full searches that is dealt out by how much each changed the prior (policy surprise weighting,
+    /// Wu, KataGo's methods): such positions are drawn more often.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "share of the weight", "x-paper" = "0.5 (KataGo), 0 (AlphaZero)"))]
+    pub surprise_share: f32,
     /// Temperature of the first plies: 1 draws moves in proportion to the searched policy, 0 takes the best.
     #[schemars(range(min = 0.0, max = 100.0), extend("x-unit" = "none", "x-paper" = "1 (AlphaZero), 0.8 (KataGo)"))]
     pub temperature: f32,
@@ -110,6 +117,8 @@ impl Default for SelfPlayParams {
             simulations: 64,
             full_share: 1.0,
             fast_simulations: 16,
+            end_proven: false,
+            surprise_share: 0.0,
             temperature: 1.0,
             temperature_plies: 16,
             temperature_later: 0.2,
@@ -143,6 +152,7 @@ impl SelfPlayParams {
             noise: Some(noise),
             gumbel_noise: true,
             fast: (self.full_share < 1.0).then_some(fast),
+            teaching: Teaching { end_proven: self.end_proven, surprise_share: self.surprise_share },
         };
         Player::new("self", Seat::Search(seat))
     }

@@ -12,7 +12,7 @@ use super::strict::{Reader, nearest, resolved_value};
 use crate::game::Game;
 use crate::games::solved_names;
 use crate::net::{Checkpoint, CheckpointError, EngineChoice, GameMismatch, InferenceFactory, OpenError, Precision};
-use crate::play::{Engine, Pace, Player, SearchSeat, Seat, Temperature};
+use crate::play::{Engine, Pace, Player, SearchSeat, Seat, Teaching, Temperature};
 use crate::search::SearchParams;
 
 /// What a network player takes besides the keys of a config's section `search`.
@@ -372,6 +372,7 @@ impl PlayerSpec {
             noise: None,
             gumbel_noise: false,
             fast: None,
+            teaching: Teaching::default(),
         };
         Ok(Player { identity, ..Player::new(text(), Seat::Search(seat)) })
     }

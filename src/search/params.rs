@@ -34,6 +34,11 @@ pub struct SearchParams {
     /// The same at the root while noise is on, where every move should get its chance.
     #[schemars(range(min = 0.0, max = 2.0), extend("x-unit" = "value", "x-paper" = "0 (KataGo)"))]
     pub fpu_reduction_root: f32,
+    /// PUCT: while noise is on, a root move that has a visit gets at least the root of (this times its prior, noise included, times the
+    /// visits of all), and what is not worth its visits is taken out of the policy target again (forced playouts and policy target
+    /// pruning, Wu 2019, section 3.2). 0 for neither.
+    #[schemars(range(min = 0.0, max = 100.0), extend("x-unit" = "none", "x-paper" = "2 (KataGo), 0 (AlphaZero)"))]
+    pub forced_playouts: f32,
     /// What a draw is worth to the player who chooses, from -1 (as a loss) to 1 (as a win).
     #[schemars(range(min = -1.0, max = 1.0), extend("x-unit" = "value", "x-paper" = "0 (AlphaZero)"))]
     pub draw_score: f32,
@@ -64,6 +69,7 @@ impl Default for SearchParams {
             c_puct_base: 19_652.0,
             fpu_reduction: 0.3,
             fpu_reduction_root: 0.0,
+            forced_playouts: 0.0,
             draw_score: 0.0,
             solver: true,
             reuse: true,

@@ -96,14 +96,58 @@ fn puct_of<const BUSY: bool>(
 ) -> usize {
     let total: u32 = view.seen::<BUSY>().map(|m| m.count).sum();
     let seen: f32 = view.seen::<BUSY>().map(|m| if m.count > 0 { m.prior } else { 0.0 }).sum();
-    let total = total as f32;
-    let c = params.c_puct + ((1.0 + total + params.c_puct_base) / params.c_puct_base).ln();
-    // Before the first visit every exploration term would be 0: let the prior decide then.
-    let scale = c * total.max(1.0).sqrt();
+    let scale = prior_weight(params, total as f32);
     let fpu = view.parent_q - fpu_reduction * seen.sqrt();
     scratch.clear();
     scratch.extend(view.seen::<BUSY>().map(|m| m.q_or(fpu) + scale * m.prior / (1.0 + m.count as f32)));
     argmax(scratch)
+}
+
+/// The weight of the priors at a node with so many visits below it, `c(N) sqrt(N)`.
+#[inline(always)]
+fn prior_weight(params: &SearchParams, total: f32) -> f32 {
+    let c = params.c_puct + ((1.0 + total + params.c_puct_base) / params.c_puct_base).ln();
+    // Before the first visit every exploration term would be 0: let the prior decide then.
+    c * total.max(1.0).sqrt()
+}
+
+/// Visits that a root move with this prior is to have once it has one: `sqrt(k P sum N)` (Wu 2019, section 3.2).
+fn forced_visits(k: f32, prior: f32, total: u32) -> f32 {
+    (k * prior * total as f32).sqrt()
+}
+
+/// The first root move that has fewer visits than are forced; none that is proven lost.
+pub(crate) fn forced(view: NodeView, k: f32) -> Option<usize> {
+    let total: u32 = view.seen::<true>().map(|m| m.count).sum();
+    view.seen::<true>().position(|m| m.count > 0 && m.q > LOST && (m.count as f32) < forced_visits(k, m.prior, total))
+}
+
+/// The visits of a root less those that were forced on moves not worth them (Wu 2019, section 3.2): of every move but the most visited
+/// one up to the forced number is taken away, as long as its PUCT score stays below that of the most visited one; a move that is left
+/// with one visit loses it too.
+pub(crate) fn pruned(view: NodeView, params: &SearchParams) -> Vec<u32> {
+    let total: u32 = view.visits.iter().sum();
+    let weight = prior_weight(params, total as f32);
+    let mut best = 0;
+    for (edge, &visits) in view.visits.iter().enumerate() {
+        if visits > view.visits[best] {
+            best = edge;
+        }
+    }
+    let score = view.q[best] + weight * view.prior[best] / (1.0 + view.visits[best] as f32);
+    let rest = |edge: usize| {
+        let (visits, prior) = (view.visits[edge], view.prior[edge]);
+        let least = visits.saturating_sub(forced_visits(params.forced_playouts, prior, total) as u32);
+        // Below that score it stays with more visits than this.
+        let gap = score - view.q[edge];
+        let bound = if gap > 0.0 { (weight * prior / gap - 1.0).floor() + 1.0 } else { f32::INFINITY };
+        // A number beyond all visits, and none below 0, when it becomes whole.
+        match (bound as u32).max(least).min(visits) {
+            1 => 0,
+            left => left,
+        }
+    };
+    (0..view.visits.len()).map(|edge| if edge == best { view.visits[edge] } else { rest(edge) }).collect()
 }
 
 /// UCB1 with rewards in [0, 1]; unvisited moves first, in random order.
@@ -264,6 +308,32 @@ mod tests {
         assert_eq!(puct(view(&[0.9, 0.1], &[1, 1], &[0; 2], &[LOST, -0.9]), &params, 0.5), 1);
         // Nothing visited: the prior decides.
         assert_eq!(puct(view(&[0.2, 0.5, 0.3], &[0; 3], &[0; 3], &[0.0; 3]), &params, 0.5), 1);
+    }
+
+    #[test]
+    fn moves_are_forced_until_they_have_their_visits() {
+        // Of 100 visits sqrt(2 * 0.08 * 100) = 4 are forced on a prior of 0.08, sqrt(2 * 0.5 * 100) = 10 on one of 0.5.
+        let at = |visits: [u32; 3]| forced(view(&[0.5, 0.08, 0.42], &visits, &[0; 3], &[0.5, -0.9, 0.0]), 2.0);
+        assert_eq!(at([50, 4, 46]), None);
+        assert_eq!(at([51, 3, 46]), Some(1));
+        assert_eq!(at([9, 4, 87]), Some(0));
+        // What was never visited is not forced, nor what is lost.
+        assert_eq!(at([54, 0, 46]), None);
+        assert_eq!(forced(view(&[0.9, 0.1], &[96, 4], &[0; 2], &[0.0, LOST]), 2.0), None);
+    }
+
+    #[test]
+    fn forced_visits_are_taken_back_where_they_were_not_worth_it() {
+        let params = SearchParams { c_puct: 1.0, c_puct_base: 1e9, forced_playouts: 2.0, ..Default::default() };
+        // 100 visits, weight 10. The best: 0.5 + 10 * 0.5 / 61 = 0.58197.
+        let at = |visits: [u32; 3], q: [f32; 3]| pruned(view(&[0.5, 0.325, 0.175], &visits, &[0; 3], &q), &params);
+        // The second may lose sqrt(2 * 0.325 * 100) = 8: with n left it scores 0.3 + 3.25 / (1 + n), which is below for n > 10.5. The
+        // third may lose 5: of 6 one is left, which goes too; -0.9 + 1.75 / (1 + n) is below for n > 0.2.
+        assert_eq!(at([60, 34, 6], [0.5, 0.3, -0.9]), [60, 26, 0]);
+        assert_eq!(at([60, 15, 25], [0.5, 0.3, -0.9]), [60, 11, 20]);
+        // As good as the best one: nothing is taken.
+        assert_eq!(at([60, 34, 6], [0.5, 0.6, 0.55]), [60, 34, 6]);
+        assert_eq!(at([60, 34, 6], [0.5, 0.3, LOST]), [60, 26, 0]);
     }
 
     #[test]

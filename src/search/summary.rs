@@ -126,13 +126,15 @@ impl<G: Game> Tree<G> {
             moves.iter_mut().zip(scores).for_each(|(m, policy)| m.policy = policy);
             return best;
         }
-        let total: u32 = moves.iter().filter(|m| allowed(m)).map(|m| m.visits).sum();
+        let pruned = self.pruned_root_visits();
+        let visits = |at: usize, m: &MoveSummary| pruned.as_ref().map_or(m.visits, |pruned| pruned[at]);
+        let total: u32 = moves.iter().enumerate().filter(|(_, m)| allowed(m)).map(|(at, m)| visits(at, m)).sum();
         let prior: f32 = moves.iter().filter(|m| allowed(m)).map(|m| m.prior).sum();
         let count = moves.iter().filter(|m| allowed(m)).count() as f32;
-        for m in moves.iter_mut() {
+        for (at, m) in moves.iter_mut().enumerate() {
             m.policy = match () {
                 () if !allowed(m) => 0.0,
-                () if total > 0 => m.visits as f32 / total as f32,
+                () if total > 0 => visits(at, m) as f32 / total as f32,
                 () if prior > 0.0 => m.prior / prior,
                 () => 1.0 / count,
             };

@@ -299,7 +299,9 @@ impl<G: Game> Tree<G> {
             Rule::Puct => {
                 let noisy = at_root && budget.noise.is_some();
                 let fpu = if noisy { params.fpu_reduction_root } else { params.fpu_reduction };
-                select::puct(view, params, fpu, scratch)
+                let forced =
+                    (noisy && params.forced_playouts > 0.0).then(|| select::forced(view, params.forced_playouts));
+                forced.flatten().unwrap_or_else(|| select::puct(view, params, fpu, scratch))
             }
             Rule::Gumbel if at_root && self.started < root.halving.simulations() => {
                 select::gumbel_scores(view, params, scratch);

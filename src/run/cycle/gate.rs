@@ -6,7 +6,9 @@ use std::time::Instant;
 use super::{Cycle, RunError, tell};
 use crate::eval::SymmetryMode;
 use crate::game::Game;
-use crate::play::{MatchReport, Player, PoolParams, PoolStats, Referee, SearchSeat, Seat, Temperature, play_match};
+use crate::play::{
+    MatchReport, Player, PoolParams, PoolStats, Referee, SearchSeat, Seat, Teaching, Temperature, play_match,
+};
 use crate::run::engine::NetSource;
 use crate::run::event::{self, Event, Phase};
 use crate::run::gate::GateMode;
@@ -32,6 +34,7 @@ impl<G: Game> Cycle<'_, G> {
             noise: None,
             gumbel_noise: false,
             fast: None,
+            teaching: Teaching::default(),
         };
         Player::new(format!("generation {generation}"), Seat::Search(seat))
     }

@@ -267,3 +267,33 @@ fn the_principal_line_keeps_a_proven_result() {
         assert_eq!(game.end(&state).map(|end| end.outcome), Some(Outcome::Win(Player::First)));
     }
 }
+
+#[test]
+fn forced_playouts_reach_every_visited_move_and_are_pruned_again() {
+    let game = Pairs;
+    let search = |forced_playouts: f32, budget: Budget| {
+        let mut tree = Tree::new(
+            SearchParams { forced_playouts, c_puct: 0.1, solver: false, ..with(Algorithm::Puct) },
+            game.startpos(),
+        );
+        tree.begin(budget, Stream::test(4));
+        drive(&mut tree, &game, &mut HashEval::new(1), 1);
+        (used_priors(&tree), tree.summary().unwrap().moves)
+    };
+    let (priors, moves) = search(10.0, noisy(200));
+    let total: u32 = moves.iter().map(|m| m.visits).sum();
+    for (m, prior) in moves.iter().zip(&priors).filter(|(m, _)| m.visits > 0) {
+        // The last descents may have been forced on others.
+        assert!(f64::from(m.visits) + 2.0 > f64::from(10.0 * prior * total as f32).sqrt().floor(), "{m:?}");
+    }
+    assert!((moves.iter().map(|m| m.policy).sum::<f32>() - 1.0).abs() < 1e-5);
+    // Less of the target on what was forced, more on the most visited move.
+    let share = |m: &MoveSummary| m.policy - m.visits as f32 / total as f32;
+    let most = moves.iter().max_by_key(|m| m.visits).unwrap();
+    assert!(share(most) > 0.0);
+    assert!(moves.iter().filter(|m| m.action != most.action).any(|m| share(m) < 0.0));
+    // Nothing of the kind without noise, or without the key.
+    assert_eq!(search(10.0, Budget::plain(200)), search(0.0, Budget::plain(200)));
+    let (_, plain) = search(0.0, noisy(200));
+    assert!(plain.iter().all(|m| m.policy == m.visits as f32 / total as f32));
+}

@@ -38,6 +38,13 @@ impl<G: Game> Tree<G> {
         self.full
     }
 
+    /// The visits of the root's moves that the policy target is made of, where they are not all of them.
+    pub(in crate::search) fn pruned_root_visits(&self) -> Option<Vec<u32>> {
+        let prunes = self.rule == Rule::Puct && self.budget.noise.is_some() && self.params.forced_playouts > 0.0;
+        prunes
+            .then(|| select::pruned(view_of(&self.nodes[0], &self.edges, self.params.draw_score, false), &self.params))
+    }
+
     pub(in crate::search) fn node(&self, index: u32) -> Option<&Node> {
         self.nodes.get(index as usize)
     }
