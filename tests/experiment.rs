@@ -159,3 +159,13 @@ fn what_is_wrong_with_an_experiment_is_told_before_anything_is_trained() {
     wrong(&|plan| plan["colour"] = "red".into(), &["colour"]);
     run(["experiment", "none.json"]).complains(2, &["none.json"]);
 }
+
+#[test]
+fn the_experiments_that_ship_can_be_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+    for entry in fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().path();
+        let dry = run(["experiment".as_ref(), file.as_os_str(), "--dry-run".as_ref()]).expect(0);
+        assert!(dry.out.lines().count() >= 2, "{}: {}", file.display(), dry.out);
+    }
+}
