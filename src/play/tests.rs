@@ -343,7 +343,7 @@ fn taught<G: Game>(game: &G, teaching: Teaching) -> Vec<GameRecord> {
 
 #[test]
 fn games_end_when_they_are_proven_and_stay_what_they_were_until_then() {
-    let game = TicTacToe::default();
+    let game: TicTacToe = new();
     let whole = taught(&game, Teaching::default());
     let ended = taught(&game, Teaching { end_proven: true, ..Teaching::default() });
     assert!(ended.iter().any(|record| record.end.reason == Finish::Proven));
@@ -357,7 +357,7 @@ fn games_end_when_they_are_proven_and_stay_what_they_were_until_then() {
 
 #[test]
 fn surprising_searches_weigh_more_and_the_whole_as_much() {
-    let game = TicTacToe::default();
+    let game: TicTacToe = new();
     let (plain, weighed) =
         (taught(&game, Teaching::default()), taught(&game, Teaching { surprise_share: 0.5, end_proven: false }));
     for (plain, weighed) in plain.iter().zip(&weighed) {
