@@ -82,7 +82,7 @@ impl Weights {
     }
 
     /// Whether the normalisations are folded into the layers before them, as in exported files: they are those of
-    /// [`identity`](Self::identity), which no training leaves. Such weights serve, but training would go wrong with them.
+    /// `identity`, which no training leaves. Such weights serve, but training would go wrong with them.
     pub fn is_folded(&self, spec: &NetSpec) -> bool {
         let identity = Self::identity(spec);
         let mut variances = spec.tensors().into_iter().filter(|info| info.role == Role::Variance).peekable();
