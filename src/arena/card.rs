@@ -146,10 +146,7 @@ impl Card<'_> {
                 let [value, low, high] = [score.value, score.low, score.high].map(|share| 100.0 * share);
                 format!("{value:.1} % ({low:.1} to {high:.1})")
             });
-            let elo = counts.elo().map_or_else(String::new, |elo| {
-                let text = super::signed;
-                format!("{} ({} to {})", text(elo.value), text(elo.low), text(elo.high))
-            });
+            let elo = counts.elo().as_ref().map_or_else(String::new, super::signed_interval);
             let _ = writeln!(
                 out,
                 "| `{}` | `{}` | {}-{}-{} | {score} | {elo} |",

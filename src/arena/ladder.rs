@@ -13,7 +13,6 @@ use crate::play::MatchTally;
 use crate::run::dir::{DirError, RunDir};
 use crate::run::event::Scalar;
 use crate::run::observer::ObserveError;
-use crate::run::player::PlayerSpec;
 use crate::run::pointer::Which;
 use crate::run::tensorboard::TensorBoard;
 use crate::util::publish::{PublishError, write_atomic};
@@ -205,15 +204,13 @@ impl Climb {
     /// The checkpoints and the anchors.
     fn field(&self) -> Result<Field, LadderError> {
         let params = &self.params;
-        let networks = self.generations.iter().zip(&self.infos).map(|(generation, (_, digest))| Entrant {
-            name: format!("generation {generation}"),
-            player: PlayerSpec::network(self.dir.checkpoint(*generation), params.simulations),
-            network: Some(format!("{digest} @sims={}", params.simulations)),
+        let networks = self.generations.iter().zip(&self.infos).map(|(generation, (_, digest))| {
+            let (name, file) = (format!("generation {generation}"), self.dir.checkpoint(*generation));
+            Entrant::checkpoint(name, file, digest, params.simulations)
         });
         let mut entrants: Vec<Entrant> = networks.collect();
         for anchor in &params.anchors {
-            let player = PlayerSpec::parse(anchor).map_err(RatedError::from)?;
-            entrants.push(Entrant { name: anchor.clone(), player, network: None });
+            entrants.push(Entrant::named(anchor)?);
         }
         Ok(Field {
             entrants,
@@ -226,12 +223,7 @@ impl Climb {
         })
     }
 
-    /// Games to be played in all.
-    pub fn total(&self) -> usize {
-        self.encounters().len() * (self.params.games / 2) * 2
-    }
-
-    /// Plays and rates; `None` when it was interrupted, what was played is kept. `begin` is told how many games are there.
+    /// Plays and rates; `None` when it was interrupted, what was played is kept. `begin` is told how many games there will be and are.
     ///
     /// # Errors
     /// When a player cannot be opened, or a file not written.
@@ -239,7 +231,7 @@ impl Climb {
         &self,
         game: &G,
         stop: &(dyn Fn() -> bool + Sync),
-        begin: &dyn Fn(usize),
+        begin: &dyn Fn(usize, usize),
         progress: &(dyn Fn(&[MatchTally]) + Sync),
     ) -> Result<Option<Ladder>, LadderError> {
         let (params, files) = (&self.params, LadderFiles::of(&self.dir));

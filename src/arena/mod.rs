@@ -16,4 +16,4 @@ pub use hold::{Held, hold};
 pub use ladder::{ANCHORS, Climb, Ladder, LadderError, LadderFiles, LadderParams, Rung, spread};
 pub use rated::{Entrant, Field, Rated, RatedError};
 pub use replay::{Shown, ShownError, game_of, read_games};
-pub use report::{Summary, signed};
+pub use report::{Summary, signed, signed_interval};

@@ -17,12 +17,26 @@ use crate::util::stats::{Estimate, RatingError};
 /// A player who is rated.
 #[derive(Clone, Debug)]
 pub struct Entrant {
-    /// Its name, which decides the games: the same players in another folder play the same ones.
-    pub name: String,
-    /// Who it is.
-    pub player: PlayerSpec,
+    name: String,
+    player: PlayerSpec,
     /// What identifies its network, where it is known already.
-    pub network: Option<String>,
+    network: Option<String>,
+}
+
+impl Entrant {
+    /// The checkpoint `file`, whose weights have this `digest`.
+    pub fn checkpoint(name: String, file: PathBuf, digest: &str, simulations: u32) -> Self {
+        let network = Some(format!("{digest} @sims={simulations}"));
+        Self { name, player: PlayerSpec::network(file, simulations), network }
+    }
+
+    /// A player as `sparring pit` takes it, named so.
+    ///
+    /// # Errors
+    /// When there is no such player.
+    pub fn named(text: &str) -> Result<Self, RatedError> {
+        Ok(Self { name: text.to_owned(), player: PlayerSpec::parse(text)?, network: None })
+    }
 }
 
 /// Who is rated and how.
@@ -70,12 +84,8 @@ pub enum RatedError {
 }
 
 impl Field {
-    /// Games to be played in all.
-    pub fn total(&self) -> usize {
-        self.encounters.len() * (self.games / 2) * 2
-    }
-
-    /// Plays and rates; `None` when it was interrupted, what was played is kept. `begin` is told how many games are there. A file
+    /// Plays and rates; `None` when it was interrupted, what was played is kept. `begin` is told how many games there will be in all
+    /// and how many are there already. A file
     /// of another match, or one that is damaged, is begun anew, for it can be made again.
     ///
     /// # Errors
@@ -84,7 +94,7 @@ impl Field {
         &self,
         game: &G,
         stop: &(dyn Fn() -> bool + Sync),
-        begin: &dyn Fn(usize),
+        begin: &dyn Fn(usize, usize),
         progress: &(dyn Fn(&[MatchTally]) + Sync),
     ) -> Result<Option<Rated>, RatedError> {
         let engine = EngineChoice::default();
@@ -105,11 +115,11 @@ impl Field {
             encounters: self.encounters.clone(),
             ..Header::new(game, format!("{plies} random plies"), self.seed)
         };
-        let total = self.total();
+        let total = self.encounters.len() * (self.games / 2) * 2;
         let openings = openings(game, self.seed);
         let begins = Begins { openings: &openings, games: total as u64 };
         let (file, played) = open_games(game, &self.file, header, &begins)?;
-        begin(played.len());
+        begin(total, played.len());
         let threads = self.threads.clamp(1, total.max(1));
         let params = MatchParams {
             encounters: self.encounters.clone(),

@@ -54,6 +54,11 @@ pub fn signed(elo: f64) -> String {
     format!("{:+.0}", if elo.abs() < 0.5 { 0.0 } else { elo })
 }
 
+/// A rounded difference and its interval.
+pub fn signed_interval(elo: &Estimate) -> String {
+    format!("{} ({} to {})", signed(elo.value), signed(elo.low), signed(elo.high))
+}
+
 fn elo(elo: &Estimate) -> String {
     format!("{} (95 %: {} to {})", signed(elo.value), signed(elo.low), signed(elo.high))
 }

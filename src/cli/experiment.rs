@@ -1,12 +1,10 @@
 //! `sparring experiment`.
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
-use super::live::Live;
+use super::live::LiveLater;
 use super::threads::Threads;
-use super::{Failure, Outcome, print};
+use super::{Failure, Outcome, folder_after, print};
 use crate::experiment::{Experiment, ExperimentError, ExperimentFiles, Listener, Plan, Report};
 use crate::game::Game;
 use crate::games::{self, GameVisitor};
@@ -42,17 +40,11 @@ impl ExperimentVerb {
         let stop = StopFlag::new();
         let _signals = Signals::listen(&stop)?;
         let (plan, trainings) = Plan::read(&self.file).map_err(|error| Failure::Usage(error.to_string()))?;
-        let folder = self
-            .output
-            .clone()
-            .unwrap_or_else(|| PathBuf::from("runs").join(self.file.file_stem().unwrap_or(OsStr::new("experiment"))));
-        if self.dry_run {
-            let line =
-                |variant: &str, seed: u64| format!("{}\n", folder.join(variant).join(format!("seed-{seed}")).display());
-            let lines = trainings.iter().map(|t| line(&plan.variants[t.variant].name, plan.seeds[t.seed]));
-            return print(&lines.collect::<String>());
-        }
+        let folder = self.output.clone().unwrap_or_else(|| folder_after(&self.file));
         let experiment = Experiment::new(plan, trainings, folder.clone(), self.threads.count());
+        if self.dry_run {
+            return print(&experiment.folders().map(|folder| format!("{}\n", folder.display())).collect::<String>());
+        }
         let game = experiment.game().to_owned();
         let task = Task { experiment, stop };
         let report = games::dispatch(&game, task).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -78,27 +70,19 @@ impl GameVisitor for Task {
     type Output = Result<Option<Report>, ExperimentError>;
 
     fn visit<G: Game>(self, game: G) -> Self::Output {
-        let live = OnceLock::new();
+        let live = LiveLater::default();
         let listener = Listener {
             training: &|variant, seed, number, of| {
                 anstream::eprintln!("== {variant}, seed {seed}: training {number} of {of}");
             },
-            begin: &|total, played| {
-                live.get_or_init(|| Live::new(total, played));
-            },
-            progress: &|tallies| {
-                if let Some(live) = live.get() {
-                    live.tell(tallies);
-                }
-            },
+            begin: &|games, played| live.begin(games, played),
+            progress: &|tallies| live.tell(tallies),
         };
         if !self.experiment.train(&self.stop, &listener)? {
             return Ok(None);
         }
         let report = self.experiment.rate(&game, &|| self.stop.is_set(), &listener)?;
-        if let Some(live) = live.get() {
-            live.end();
-        }
+        live.end();
         Ok(report)
     }
 }

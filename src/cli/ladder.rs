@@ -1,9 +1,8 @@
 //! `sparring ladder`.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
-use super::live::Live;
+use super::live::LiveLater;
 use super::pit::parse_games;
 use super::threads::Threads;
 use super::{Failure, Outcome, print, usage_of};
@@ -88,19 +87,10 @@ impl GameVisitor for Rate<'_> {
     type Output = Outcome;
 
     fn visit<G: Game>(self, game: G) -> Outcome {
-        let live = OnceLock::new();
-        let begin = |played: usize| {
-            live.get_or_init(|| Live::new(self.climb.total(), played));
-        };
-        let progress = |tallies: &[crate::play::MatchTally]| {
-            if let Some(live) = live.get() {
-                live.tell(tallies);
-            }
-        };
+        let live = LiveLater::default();
+        let (begin, progress) = (|games, played| live.begin(games, played), |tallies: &[_]| live.tell(tallies));
         let ladder = self.climb.play(&game, &|| self.stop.is_set(), &begin, &progress).map_err(failure)?;
-        if let Some(live) = live.get() {
-            live.end();
-        }
+        live.end();
         let Some(ladder) = ladder else { return Err(Failure::Interrupted) };
         if self.verb.json {
             let text = serde_json::to_string_pretty(&ladder).map_err(|error| Failure::Failed(error.to_string()))?;

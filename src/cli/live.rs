@@ -1,7 +1,7 @@
 //! How a match stands, on stderr.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::play::MatchTally;
@@ -39,6 +39,29 @@ impl Live {
     pub(super) fn end(&self) {
         if self.watched {
             tell(format!("\r{:60}\r", ""));
+        }
+    }
+}
+
+/// A [`Live`] whose match is not known yet.
+#[derive(Default)]
+pub(super) struct LiveLater(OnceLock<Live>);
+
+impl LiveLater {
+    /// The match begins; as [`Live::new`].
+    pub(super) fn begin(&self, games: usize, played: usize) {
+        self.0.get_or_init(|| Live::new(games, played));
+    }
+
+    pub(super) fn tell(&self, tallies: &[MatchTally]) {
+        if let Some(live) = self.0.get() {
+            live.tell(tallies);
+        }
+    }
+
+    pub(super) fn end(&self) {
+        if let Some(live) = self.0.get() {
+            live.end();
         }
     }
 }

@@ -21,6 +21,7 @@ mod train;
 mod ugi;
 
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -69,8 +70,13 @@ fn game_of(spec: &PlayerSpec, given: Option<&String>) -> Result<String, Failure>
     checkpoint.map(|checkpoint| checkpoint.info.game).ok_or_else(unnamed)
 }
 
+/// Where what is made from a config or plan lies unless it is said: `runs/NAME` after the file.
+fn folder_after(file: &Path) -> PathBuf {
+    Path::new("runs").join(file.file_stem().unwrap_or("run".as_ref()))
+}
+
 /// A run's folder belongs to the run: files of other verbs would be taken for damage there.
-fn outside_of_runs(path: &std::path::Path) -> Outcome {
+fn outside_of_runs(path: &Path) -> Outcome {
     // Links may lead into one: of the file, or of its folder where there is no file yet.
     let whole = std::path::absolute(path)?;
     let resolved =

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Failure, Outcome, print};
+use super::{Failure, Outcome, folder_after, print};
 use crate::run::config::RunConfig;
 use crate::run::cycle::Ended;
 use crate::run::dir::RunDir;
@@ -33,9 +33,7 @@ impl Train {
         let stop = StopFlag::new();
         let _signals = Signals::listen(&stop)?;
         let config = RunConfig::read(&self.config, &self.set).map_err(|errors| Failure::Usage(errors.to_string()))?;
-        let folder = self.run.unwrap_or_else(|| {
-            PathBuf::from("runs").join(self.config.file_stem().unwrap_or(std::ffi::OsStr::new("run")))
-        });
+        let folder = self.run.unwrap_or_else(|| folder_after(&self.config));
         let dir = RunDir::new(folder);
         match train(config, &dir, &stop) {
             Ok(Ended::Complete(_)) => {

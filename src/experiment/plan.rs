@@ -108,9 +108,7 @@ impl Rating {
 pub struct Training {
     /// Index of the variant.
     pub variant: usize,
-    /// Index of the seed.
-    pub seed: usize,
-    /// The config, complete.
+    /// The config, complete, with the seed.
     pub config: RunConfig,
 }
 
@@ -126,14 +124,14 @@ impl Plan {
         let plan: Self = Reader::new().check(check).read_file(path, &[])?;
         let base = path.parent().unwrap_or(Path::new("")).join(&plan.config);
         let mut trainings = Vec::new();
-        for (seed, number) in plan.seeds.iter().enumerate() {
+        for seed in &plan.seeds {
             for (variant, Variant { name, set }) in plan.variants.iter().enumerate() {
                 let stop = serde_json::json!(plan.budget);
-                let own = [format!("seed={number}"), format!("stop={stop}")];
+                let own = [format!("seed={seed}"), format!("stop={stop}")];
                 let sets: Vec<String> = plan.set.iter().chain(set).cloned().chain(own).collect();
                 let config = RunConfig::read(&base, &sets)
                     .map_err(|errors| PlanError::Variant { name: name.clone(), errors })?;
-                trainings.push(Training { variant, seed, config });
+                trainings.push(Training { variant, config });
             }
         }
         let games: Vec<&str> = trainings.iter().map(|training| training.config.game.as_str()).collect();

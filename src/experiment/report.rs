@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::plan::Plan;
-use crate::arena::{Curve, Plot, plot, signed};
+use crate::arena::{Curve, Plot, plot, signed, signed_interval};
 use crate::util::stats::Estimate;
 
 /// A rated checkpoint.
@@ -21,13 +21,6 @@ pub struct Point {
     pub cpu_hours: f64,
     /// Elo relative to the anchor at 0; the interval is that of the games.
     pub elo: Estimate,
-}
-
-impl Default for Point {
-    fn default() -> Self {
-        let elo = Estimate { value: 0.0, low: 0.0, high: 0.0 };
-        Self { generation: 0, positions: 0, hours: 0.0, cpu_hours: 0.0, elo }
-    }
 }
 
 /// A training with its rated checkpoints.
@@ -141,14 +134,13 @@ impl Report {
 
     /// A table in Markdown.
     pub fn markdown(&self) -> String {
-        let estimate = |elo: &Estimate| format!("{} ({} to {})", signed(elo.value), signed(elo.low), signed(elo.high));
         let first = self.rows.first().map_or("", |row| row.variant.as_str());
         let mut out = String::new();
         let mut line = |text: String| writeln!(out, "{text}").expect("a string takes everything");
         line(format!("| variant | positions | CPU hours | Elo (95 %) | seeds | against `{first}` |"));
         line("|---|---|---|---|---|---|".to_owned());
-        for row in &self.rows {
-            let seeds = match self.runs.iter().filter(|run| self.rows[run.variant].variant == row.variant).count() {
+        for (at, row) in self.rows.iter().enumerate() {
+            let seeds = match self.runs.iter().filter(|run| run.variant == at).count() {
                 1 => "1".to_owned(),
                 count => format!("{count}: {} to {}", signed(row.seeds[0]), signed(row.seeds[1])),
             };
@@ -157,8 +149,8 @@ impl Report {
                 row.variant,
                 row.positions,
                 row.cpu_hours,
-                estimate(&row.elo),
-                row.difference.as_ref().map_or("-".to_owned(), estimate)
+                signed_interval(&row.elo),
+                row.difference.as_ref().map_or("-".to_owned(), signed_interval)
             ));
         }
         let anchors: Vec<String> = self

@@ -1,11 +1,6 @@
 //! An experiment at work: training after training, then the games.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-
-use serde_json::Value;
 
 use super::plan::{Plan, Training};
 use super::report::{Point, Report, Run};
@@ -16,12 +11,13 @@ use crate::play::MatchTally;
 use crate::run::config::RunConfig;
 use crate::run::cycle::Ended;
 use crate::run::dir::{DirError, RunDir};
-use crate::run::player::PlayerSpec;
+use crate::run::metrics::{GenerationEnd, generation_ends};
 use crate::run::session::{SessionError, train};
 use crate::run::state::RunState;
 use crate::run::stop::StopFlag;
 use crate::run::strict::{ConfigErrors, diff, resolved_value};
 use crate::util::publish::{PublishError, write_atomic};
+use crate::util::stats::Estimate;
 
 /// An experiment in its folder.
 #[derive(Debug)]
@@ -122,8 +118,18 @@ impl Experiment {
     }
 
     fn run_of(&self, training: &Training) -> RunDir {
-        let seed = self.plan.seeds[training.seed];
-        RunDir::new(self.folder.join(&self.plan.variants[training.variant].name).join(format!("seed-{seed}")))
+        let folder = self.folder.join(self.name_of(training));
+        RunDir::new(folder.join(format!("seed-{}", training.config.seed)))
+    }
+
+    /// The folders of all runs, in the order in which they are trained.
+    pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        self.trainings.iter().map(|training| self.run_of(training).root().to_owned())
+    }
+
+    /// The name of its variant.
+    fn name_of(&self, training: &Training) -> &str {
+        &self.plan.variants[training.variant].name
     }
 
     /// Trains what is not trained yet. Returns false when it was interrupted; the same call goes on.
@@ -138,14 +144,17 @@ impl Experiment {
             if !missing {
                 continue;
             }
-            let (name, seed) = (&self.plan.variants[training.variant].name, self.plan.seeds[training.seed]);
+            let (name, seed) = (self.name_of(training), training.config.seed);
             (listener.training)(name, seed, at + 1, self.trainings.len());
             let dir = self.run_of(training);
             let folder = dir.root().parent().unwrap_or(&self.folder);
             std::fs::create_dir_all(folder).map_err(|error| PublishError::writing(folder, "create", error))?;
             let ended = train(training.config.clone(), &dir, stop);
-            let ended =
-                ended.map_err(|error| ExperimentError::Session { name: name.clone(), seed, error: Box::new(error) })?;
+            let ended = ended.map_err(|error| ExperimentError::Session {
+                name: name.to_owned(),
+                seed,
+                error: Box::new(error),
+            })?;
             if matches!(ended, Ended::Interrupted(_)) {
                 return Ok(false);
             }
@@ -186,11 +195,12 @@ impl Experiment {
         let mut runs = Vec::new();
         for training in &self.trainings {
             let points = self.points(training)?;
-            runs.push(Run { variant: training.variant, seed: self.plan.seeds[training.seed], points });
+            runs.push(Run { variant: training.variant, seed: training.config.seed, points });
         }
         let field = self.field(&runs)?;
-        let begin = |played| (listener.begin)(field.total(), played);
-        let Some(Rated { elo, report }) = field.rate(game, stop, &begin, listener.progress)? else { return Ok(None) };
+        let Some(Rated { elo, report }) = field.rate(game, stop, listener.begin, listener.progress)? else {
+            return Ok(None);
+        };
         let mut rated = elo.iter();
         for point in runs.iter_mut().flat_map(|run| &mut run.points) {
             point.elo = *rated.next().expect("every point has been rated");
@@ -203,9 +213,9 @@ impl Experiment {
     /// The checkpoints of a run that are rated, without their Elo.
     fn points(&self, training: &Training) -> Result<Vec<Point>, ExperimentError> {
         let dir = self.run_of(training);
-        let costs = costs(&dir.metrics())?;
+        let ends = generation_ends(&dir.metrics())?;
         let known: Vec<u32> =
-            dir.checkpoints()?.into_iter().filter(|generation| costs.contains_key(generation)).collect();
+            dir.checkpoints()?.into_iter().filter(|generation| ends.contains_key(generation)).collect();
         let chosen = match self.plan.rating.checkpoints {
             // The last one is what the run came to.
             1 => known.last().copied().into_iter().collect(),
@@ -214,7 +224,11 @@ impl Experiment {
         if chosen.is_empty() {
             return Err(ExperimentError::NoPoints { folder: dir.root().to_owned() });
         }
-        Ok(chosen.into_iter().map(|generation| Point { generation, ..costs[&generation] }).collect())
+        let point = |generation| {
+            let GenerationEnd { positions, hours, cpu_hours } = ends[&generation];
+            Point { generation, positions, hours, cpu_hours, elo: Estimate { value: 0.0, low: 0.0, high: 0.0 } }
+        };
+        Ok(chosen.into_iter().map(point).collect())
     }
 
     fn field(&self, runs: &[Run]) -> Result<Field, ExperimentError> {
@@ -228,14 +242,8 @@ impl Experiment {
                 let file = dir.checkpoint(point.generation);
                 let digest = Checkpoint::load(&file)?.weights.digest();
                 let me = entrants.len();
-                entrants.push(Entrant {
-                    name: format!(
-                        "{}, seed {}, generation {}",
-                        self.plan.variants[run.variant].name, run.seed, point.generation
-                    ),
-                    player: PlayerSpec::network(file, rating.simulations),
-                    network: Some(format!("{digest} @sims={}", rating.simulations)),
-                });
+                let name = format!("{}, seed {}, generation {}", self.name_of(training), run.seed, point.generation);
+                entrants.push(Entrant::checkpoint(name, file, &digest, rating.simulations));
                 encounters.extend((0..rating.anchors.len()).map(|anchor| [me, networks + anchor]));
                 encounters.extend((at > 0).then(|| [me, me - 1]));
                 // The first variant's run with the same seed stands before the others.
@@ -248,8 +256,7 @@ impl Experiment {
             }
         }
         for anchor in &rating.anchors {
-            let player = PlayerSpec::parse(anchor).map_err(RatedError::from)?;
-            entrants.push(Entrant { name: anchor.clone(), player, network: None });
+            entrants.push(Entrant::named(anchor)?);
         }
         encounters.extend((1..rating.anchors.len()).map(|anchor| [networks + anchor, networks + anchor - 1]));
         Ok(Field {
@@ -272,23 +279,4 @@ impl Experiment {
         write_atomic(&files.by_positions, by_positions.as_bytes())?;
         Ok(write_atomic(&files.by_cpu_hours, by_cpu_hours.as_bytes())?)
     }
-}
-
-/// What each generation of a run had cost when it was finished, from its `metrics.jsonl`.
-fn costs(path: &Path) -> Result<BTreeMap<u32, Point>, ExperimentError> {
-    let failed = |error| PublishError::reading(path, error);
-    let mut costs = BTreeMap::new();
-    for line in BufReader::new(File::open(path).map_err(failed)?).split(b'\n') {
-        let line = line.map_err(failed)?;
-        let Ok(event) = serde_json::from_slice::<Value>(&line) else { continue };
-        let number = |tag: &str| event.get(tag).and_then(Value::as_f64);
-        let numbers = (number("generation"), number("run/positions"), number("run/hours"), number("run/cpu_hours"));
-        if let (Some("generation"), (Some(generation), Some(positions), Some(hours), Some(cpu_hours))) =
-            (event.get("event").and_then(Value::as_str), numbers)
-        {
-            let point = Point { positions: positions as u64, hours, cpu_hours, ..Point::default() };
-            costs.insert(generation as u32, point);
-        }
-    }
-    Ok(costs)
 }

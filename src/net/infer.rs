@@ -164,18 +164,22 @@ fn torch_kind(precision: Precision) -> tch::Kind {
     }
 }
 
+/// The ability to multiply bfloat16 matrices.
+const AMX: &str = "amx_bf16";
+
 /// Whether the CPU evaluates networks faster in bfloat16 than in float32: with AMX, and on AMD's with AVX512-BF16 (Zen 4: 1.8 times
 /// as fast in OpenVINO, 1.7 times in libtorch; 6x64 on 9x9). AVX512-BF16 on Intel's does not count: there, measured on Sapphire
 /// Rapids without AMX, it takes more than twice the time of float32.
 pub fn fast_bfloat16() -> bool {
     let cpu = machine::cpu();
-    has_amx() || (cpu.vendor == "AuthenticAMD" && cpu.features.contains(&"avx512_bf16"))
+    let has = |feature| cpu.features.contains(&feature);
+    has(AMX) || (cpu.vendor == "AuthenticAMD" && has("avx512_bf16"))
 }
 
 /// Whether the CPU has AMX for bfloat16 and the operating system lets programs use it: the kernel lists the ability only
 /// when it has enabled the registers.
 pub fn has_amx() -> bool {
-    machine::cpu().features.contains(&"amx_bf16")
+    machine::cpu().features.contains(&AMX)
 }
 
 #[cfg(test)]

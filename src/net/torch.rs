@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use tch::{Device, Kind, TchError, Tensor};
 
-use crate::net::infer::has_amx;
 use crate::net::spec::{Architecture, NORM_EPSILON, NetSpec, Resnet};
 use crate::net::torch_infer::channels_last;
 use crate::net::weights::{WeightTensor, Weights, WeightsError};
@@ -85,12 +84,6 @@ impl TorchNet {
     /// gradients, batch statistics and heads stay float32.
     pub fn set_precision(&mut self, precision: Kind) {
         self.precision = precision;
-    }
-
-    /// The kind that trains fastest on `device` without loss: bfloat16 on CPUs with AMX, else float32. (Measured on
-    /// a CPU with AVX512-BF16 but without AMX: bfloat16 takes a quarter longer than float32.)
-    pub fn fastest_precision(device: Device) -> Kind {
-        if device == Device::Cpu && has_amx() { Kind::BFloat16 } else { Kind::Float }
     }
 
     /// Evaluates `planes` (`[B, C, H, W]`, float32, on the network's device). With `train`, batch normalisation

@@ -5,6 +5,7 @@
 //! [`DESCRIPTION`]: the metadata, and which entry holds which tensor.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::DirBuilder;
 use std::io::{Cursor, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -63,7 +64,7 @@ pub fn to_torchscript(spec: &NetSpec, weights: &Weights, metadata: &[(String, St
     let bytes = traced.map_err(failed).and_then(|()| std::fs::read(&scratch).map_err(|error| error.to_string()));
     let _ = std::fs::remove_dir_all(&private);
     // libtorch packs the code, and there is no file without code.
-    let mut entries = entries(&bytes?, false, u64::MAX)?;
+    let mut entries = entries(archive(&bytes?)?, false, u64::MAX)?;
     complete(&mut entries)?;
     let mut tensors = BTreeMap::new();
     for (name, numbers) in graph.layers().flat_map(|(name, affine)| parts(name, affine)) {
@@ -213,15 +214,23 @@ fn digest(entries: &BTreeMap<String, Vec<u8>>) -> String {
     digest.to_string()
 }
 
+type Archive<'a> = ZipArchive<Cursor<&'a [u8]>>;
+
+fn broken(error: impl Display) -> String {
+    format!("it is cut short or no TorchScript archive ({error})")
+}
+
+fn archive(bytes: &[u8]) -> Result<Archive<'_>, String> {
+    ZipArchive::new(Cursor::new(bytes)).map_err(broken)
+}
+
 /// The entries of an archive without their common folder, of `most` bytes in all. With `stored`, packed ones are refused: many
 /// could share a long stream that unpacks to nothing.
-fn entries(bytes: &[u8], stored: bool, most: u64) -> Result<BTreeMap<String, Vec<u8>>, String> {
-    let broken = |error: String| format!("it is cut short or no TorchScript archive ({error})");
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(error.to_string()))?;
+fn entries(mut archive: Archive<'_>, stored: bool, most: u64) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let mut entries = BTreeMap::new();
     let mut left = most;
     for index in 0..archive.len() {
-        let entry = archive.by_index(index).map_err(|error| broken(error.to_string()))?;
+        let entry = archive.by_index(index).map_err(broken)?;
         let full = entry.name().to_owned();
         if stored && entry.compression() != CompressionMethod::Stored {
             return Err(broken(format!("`{}` is packed", one_line(&full))));
@@ -231,7 +240,7 @@ fn entries(bytes: &[u8], stored: bool, most: u64) -> Result<BTreeMap<String, Vec
         };
         let mut held = Vec::new();
         // What is read counts, whatever the head of the entry says; one byte more shows that there is too much.
-        entry.take(left.saturating_add(1)).read_to_end(&mut held).map_err(|error| broken(error.to_string()))?;
+        entry.take(left.saturating_add(1)).read_to_end(&mut held).map_err(broken)?;
         left = left.checked_sub(held.len() as u64).ok_or_else(|| broken(format!("it holds more than {most} bytes")))?;
         if entries.insert(name.to_owned(), held).is_some() {
             return Err(broken(format!("`{}` is there twice", one_line(name))));
@@ -253,14 +262,13 @@ pub(crate) struct ScriptFile {
 /// When it is none, cut short or altered.
 pub(crate) fn parse(bytes: &[u8]) -> Result<ScriptFile, String> {
     // Archives of other programs are not looked into.
-    let archive = ZipArchive::new(Cursor::new(bytes))
-        .map_err(|error| format!("it is cut short or no TorchScript archive ({error})"))?;
+    let archive = archive(bytes)?;
     let has = |end: &str| archive.file_names().any(|name| name.split_once('/').is_some_and(|(_, name)| name == end));
     if !has(&format!("extra/{DESCRIPTION}")) && (has("data.pkl") || has("constants.pkl")) {
         return Ok(ScriptFile { description: None, entries: BTreeMap::new() });
     }
     // Ours are stored as they are, so the entries are no larger than the archive.
-    let mut entries = entries(bytes, true, bytes.len() as u64)?;
+    let mut entries = entries(archive, true, bytes.len() as u64)?;
     let description = entries.remove(&format!("extra/{DESCRIPTION}")).map(|text| {
         let description: Description =
             serde_json::from_slice(&text).map_err(|error| format!("its description cannot be read ({error})"))?;

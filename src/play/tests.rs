@@ -58,11 +58,14 @@ fn self_player<G: Game>(algorithm: Algorithm) -> Player<G> {
 }
 
 fn self_play<G: Game>(game: &G, algorithm: Algorithm, threads: usize, slots: usize, games: usize) -> Vec<GameRecord> {
+    played_by(game, self_player(algorithm), PoolParams { threads, slots }, games)
+}
+
+fn played_by<G: Game>(game: &G, player: Player<G>, pool: PoolParams, games: usize) -> Vec<GameRecord> {
     let tables = Count { game: game.clone(), games, next: AtomicUsize::new(0) };
     let out = Mutex::new(Vec::new());
     let stats = PoolStats::default();
-    let pool = PoolParams { threads, slots };
-    play_pool(game, &[self_player(algorithm)], &tables, pool, &|| false, &stats, &|game| {
+    play_pool(game, &[player], &tables, pool, &|| false, &stats, &|game| {
         out.lock().unwrap().push(game.record);
     })
     .unwrap();
@@ -329,16 +332,7 @@ fn taught<G: Game>(game: &G, teaching: Teaching) -> Vec<GameRecord> {
     if let Seat::Search(seat) = &mut player.seat {
         (seat.teaching, seat.fast) = (teaching, None);
     }
-    let tables = Count { game: game.clone(), games: 12, next: AtomicUsize::new(0) };
-    let records = Mutex::new(Vec::new());
-    let pool = PoolParams { threads: 2, slots: 3 };
-    play_pool(game, &[player], &tables, pool, &|| false, &PoolStats::default(), &|game| {
-        records.lock().unwrap().push(game.record);
-    })
-    .unwrap();
-    let mut records = records.into_inner().unwrap();
-    records.sort_by_key(|record| record.index);
-    records
+    played_by(game, player, PoolParams { threads: 2, slots: 3 }, 12)
 }
 
 #[test]

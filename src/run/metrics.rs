@@ -4,6 +4,7 @@
 //! 1970) and, where it is on a chart, `step` or `generation`; then the event's numbers by their tags. Numbers that are
 //! not finite are `null`. A line `{"event":"mark",...}` stands where the state of the run was saved.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -178,6 +179,38 @@ fn extend(line: &mut Map<String, Value>, more: Value) {
     if let Value::Object(more) = more {
         line.extend(more);
     }
+}
+
+/// What a run had come to when a generation was finished.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GenerationEnd {
+    /// Positions of self-play games.
+    pub positions: u64,
+    /// Hours of work.
+    pub hours: f64,
+    /// Hours of processor time.
+    pub cpu_hours: f64,
+}
+
+/// The ends of all generations by the file of a run. Lines that cannot be read are passed over, as are generations whose line does
+/// not say all of it.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn generation_ends(path: &Path) -> Result<BTreeMap<u32, GenerationEnd>, PublishError> {
+    let failed = |error| PublishError::reading(path, error);
+    let mut ends = BTreeMap::new();
+    for line in BufReader::new(File::open(path).map_err(failed)?).split(b'\n') {
+        let Ok(event) = serde_json::from_slice::<Value>(&line.map_err(failed)?) else { continue };
+        let number = |tag: &str| event.get(tag).and_then(Value::as_f64);
+        let numbers = (number("generation"), number("run/positions"), number("run/hours"), number("run/cpu_hours"));
+        if let (Some("generation"), (Some(generation), Some(positions), Some(hours), Some(cpu_hours))) =
+            (event.get("event").and_then(Value::as_str), numbers)
+        {
+            ends.insert(generation as u32, GenerationEnd { positions: positions as u64, hours, cpu_hours });
+        }
+    }
+    Ok(ends)
 }
 
 /// How much of a file stays.

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
 use super::dir::{DirError, RunDir};
 use super::engine::NetSource;
 use super::generate::View;
@@ -17,6 +19,12 @@ use crate::search::SearchParams;
 
 /// What a network player takes besides the keys of a config's section `search`.
 const OWN_OPTIONS: [&str; 6] = ["sims", "movetime", "policy", "temperature", "view", "precision"];
+
+/// What `view` takes.
+const VIEWS: &str = "as_is, random, canonical, averaged";
+
+/// What `precision` takes.
+const PRECISIONS: &str = "auto, f32, bf16, f16";
 
 /// Simulations of a network player that names none.
 pub const DEFAULT_SIMULATIONS: u32 = 100;
@@ -146,14 +154,9 @@ fn search_with(sets: &[String]) -> Result<SearchParams, String> {
     })
 }
 
-fn parse_view(text: &str) -> Result<View, String> {
-    serde_json::from_value(text.into())
-        .map_err(|_| format!("`view` is {text:?}, allowed are as_is, random, canonical, averaged"))
-}
-
-fn parse_precision(text: &str) -> Result<Precision, String> {
-    serde_json::from_value(text.into())
-        .map_err(|_| format!("`precision` is {text:?}, allowed are auto, f32, bf16, f16"))
+/// One of the words that a config takes for a key, `allowed` in all.
+fn parse_word<T: DeserializeOwned>(option: &str, text: &str, allowed: &str) -> Result<T, String> {
+    serde_json::from_value(text.into()).map_err(|_| format!("`{option}` is {text:?}, allowed are {allowed}"))
 }
 
 /// A time for a move in milliseconds, from 1 to a day.
@@ -253,8 +256,8 @@ impl PlayerSpec {
                     ("movetime", value) => time = Some(parse_time(value).map_err(fail)?),
                     ("policy", "") => simulations = Some(0),
                     ("policy", _) => return Err(fail("`@policy` takes no value".to_owned())),
-                    ("view", value) => view = parse_view(value).map_err(fail)?,
-                    ("precision", value) => precision = parse_precision(value).map_err(fail)?,
+                    ("view", value) => view = parse_word(option, value, VIEWS).map_err(fail)?,
+                    ("precision", value) => precision = parse_word(option, value, PRECISIONS).map_err(fail)?,
                     ("temperature", value) => temperature = number(option, value, 0.0, 100.0)?,
                     (key, value) if search_keys.contains(&key) => {
                         search_sets.push(format!("{key}={value}"));

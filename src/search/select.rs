@@ -128,12 +128,8 @@ pub(crate) fn forced(view: NodeView, k: f32) -> Option<usize> {
 pub(crate) fn pruned(view: NodeView, params: &SearchParams) -> Vec<u32> {
     let total: u32 = view.visits.iter().sum();
     let weight = prior_weight(params, total as f32);
-    let mut best = 0;
-    for (edge, &visits) in view.visits.iter().enumerate() {
-        if visits > view.visits[best] {
-            best = edge;
-        }
-    }
+    // The first one of equals, as everywhere.
+    let best = (0..view.visits.len()).rev().max_by_key(|&edge| view.visits[edge]).unwrap_or(0);
     let score = view.q[best] + weight * view.prior[best] / (1.0 + view.visits[best] as f32);
     let rest = |edge: usize| {
         let (visits, prior) = (view.visits[edge], view.prior[edge]);
