@@ -115,6 +115,9 @@ fn variants_are_trained_for_the_same_and_rated_together() {
     longer["budget"]["positions"] = json!(900);
     fs::write(&file, longer.to_string()).unwrap();
     let longer = experiment(&file, &["--json"]).finish().expect(0).json();
+    // Less than what was used cannot be had.
+    fs::write(&file, plan().to_string()).unwrap();
+    experiment(&file, &[]).finish().complains(2, &["another budget", "\"positions\":900", "only be raised"]);
     assert!(longer["rows"][0]["positions"].as_f64() > report["rows"][0]["positions"].as_f64());
 }
 
@@ -155,6 +158,11 @@ fn what_is_wrong_with_an_experiment_is_told_before_anything_is_trained() {
     wrong(&|plan| plan["rating"]["games"] = json!(3), &["rating.games", "even"]);
     wrong(&|plan| plan["rating"]["anchors"] = json!(["mcts"]), &["rating.anchors[0]"]);
     wrong(&|plan| plan["rating"]["zero"] = "mcts:7".into(), &["rating.zero"]);
+    wrong(&|plan| plan["rating"]["anchors"] = json!(["random", "random"]), &["rating.anchors", "twice"]);
+    wrong(&|plan| plan["rating"]["anchors"] = json!(["engine:true"]), &["engine:true"]);
+    wrong(&|plan| plan["variants"][1]["set"] = json!(["start=\"none\""]), &["variant two, seed 1", "none"]);
+    wrong(&|plan| plan["variants"][1]["name"] = "games.jsonl".into(), &["variants[1].name", "writes"]);
+    wrong(&|plan| plan["budget"] = json!({ "cpu_hours": 1e-9 }), &["budget.cpu_hours"]);
     wrong(&|plan| plan["config"] = "none.json".into(), &["none.json"]);
     wrong(&|plan| plan["colour"] = "red".into(), &["colour"]);
     run(["experiment", "none.json"]).complains(2, &["none.json"]);

@@ -123,8 +123,11 @@ impl Card<'_> {
         let _ = writeln!(out, "| generation | {} |", info.generation);
         if let Some(Training { state, .. }) = self.training {
             let _ = writeln!(out, "| games of the whole run | {} |\n| positions | {} |", state.games, state.positions);
-            let _ =
-                writeln!(out, "| hours | {:.2} |\n| hours of processor time | {:.2} |", state.hours, state.cpu_hours);
+            let _ = writeln!(out, "| hours | {:.2} |", state.hours);
+            // Runs of older versions, and other systems, do not know it.
+            if state.cpu_hours > 0.0 {
+                let _ = writeln!(out, "| hours of processor time | {:.2} |", state.cpu_hours);
+            }
             let _ = writeln!(out, "| machine (that of this card) | {} |", self.machine_text());
         }
         if let Some(Training { config, .. }) = self.training {

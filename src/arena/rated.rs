@@ -37,6 +37,15 @@ impl Entrant {
     pub fn named(text: &str) -> Result<Self, RatedError> {
         Ok(Self { name: text.to_owned(), player: PlayerSpec::parse(text)?, network: None })
     }
+
+    /// Whether it plays `game`.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn check<G: Game>(&self, game: &G) -> Result<(), RatedError> {
+        self.player.open(game, &EngineChoice::default())?;
+        Ok(())
+    }
 }
 
 /// Who is rated and how.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::live::LiveLater;
 use super::threads::Threads;
-use super::{Failure, Outcome, folder_after, print};
+use super::{Failure, Outcome, folder_after, outside_of_runs, print};
 use crate::experiment::{Experiment, ExperimentError, ExperimentFiles, Listener, Plan, Report};
 use crate::game::Game;
 use crate::games::{self, GameVisitor};
@@ -41,6 +41,7 @@ impl ExperimentVerb {
         let _signals = Signals::listen(&stop)?;
         let (plan, trainings) = Plan::read(&self.file).map_err(|error| Failure::Usage(error.to_string()))?;
         let folder = self.output.clone().unwrap_or_else(|| folder_after(&self.file));
+        outside_of_runs(&ExperimentFiles::of(&folder).table)?;
         let experiment = Experiment::new(plan, trainings, folder.clone(), self.threads.count());
         if self.dry_run {
             return print(&experiment.folders().map(|folder| format!("{}\n", folder.display())).collect::<String>());
@@ -78,6 +79,7 @@ impl GameVisitor for Task {
             begin: &|games, played| live.begin(games, played),
             progress: &|tallies| live.tell(tallies),
         };
+        self.experiment.check(&game)?;
         if !self.experiment.train(&self.stop, &listener)? {
             return Ok(None);
         }

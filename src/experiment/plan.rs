@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::work::ExperimentFiles;
 use crate::arena::{ANCHORS, LadderParams};
 use crate::run::config::RunConfig;
 use crate::run::player::PlayerSpec;
@@ -62,7 +63,7 @@ pub struct Budget {
     pub positions: Option<u64>,
     /// Hours of processor time.
     #[serde(default)]
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    #[schemars(range(min = 0.001))]
     pub cpu_hours: Option<f64>,
 }
 
@@ -172,6 +173,8 @@ fn check(plan: &Plan, findings: &mut Findings) {
             || variant.name.len() > 100
         {
             findings.add(path, "must be letters, digits, `-`, `_` and `.` only, as a folder is named so");
+        } else if ExperimentFiles::has(&variant.name) {
+            findings.add(path, "is the name of a file that the experiment writes");
         } else if !seen.insert(variant.name.to_ascii_lowercase()) {
             findings.add(path, "another variant has this name");
         }
@@ -197,6 +200,9 @@ fn check(plan: &Plan, findings: &mut Findings) {
         if let Err(error) = PlayerSpec::parse(anchor) {
             findings.add(format!("rating.anchors[{at}]"), error.to_string());
         }
+    }
+    if plan.rating.anchors.iter().collect::<HashSet<_>>().len() < plan.rating.anchors.len() {
+        findings.add("rating.anchors", "the same player twice would be rated twice");
     }
     if plan.rating.zero().is_none() {
         findings.add("rating.zero", "must be one of the anchors");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::plan::{Plan, Training};
+use super::plan::{Budget, Plan, Training};
 use super::report::{Point, Report, Run};
 use crate::arena::{Entrant, Field, Rated, RatedError, spread};
 use crate::game::Game;
@@ -12,7 +12,7 @@ use crate::run::config::RunConfig;
 use crate::run::cycle::Ended;
 use crate::run::dir::{DirError, RunDir};
 use crate::run::metrics::{GenerationEnd, generation_ends};
-use crate::run::session::{SessionError, train};
+use crate::run::session::{SessionError, check_start, train};
 use crate::run::state::RunState;
 use crate::run::stop::StopFlag;
 use crate::run::strict::{ConfigErrors, diff, resolved_value};
@@ -38,6 +38,12 @@ pub enum ExperimentError {
         .folder.display()
     )]
     Changed { folder: PathBuf, changes: String },
+    #[error(
+        "{} was trained with another budget ({before}), and a budget can only be raised: put it back, name another folder with \
+         --output, or remove this one",
+        .folder.display()
+    )]
+    Budget { folder: PathBuf, before: String },
     #[error("{}: the config cannot be read, restore it from a copy or remove the folder:\n{errors}", .folder.display())]
     Config { folder: PathBuf, errors: ConfigErrors },
     #[error("variant {name}, seed {seed}: {error}")]
@@ -60,7 +66,7 @@ impl ExperimentError {
     /// Whether the experiment's file or the command line is at fault.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Changed { .. } => true,
+            Self::Changed { .. } | Self::Budget { .. } => true,
             Self::Session { error, .. } => error.is_usage(),
             Self::Rated(RatedError::Player(error)) => error.is_usage(),
             _ => false,
@@ -84,6 +90,12 @@ pub struct ExperimentFiles {
 }
 
 impl ExperimentFiles {
+    /// Whether a file of that name lies in the folder, which no variant can then have.
+    pub fn has(name: &str) -> bool {
+        let Self { games, numbers, table, by_positions, by_cpu_hours } = Self::of(Path::new(""));
+        [games, numbers, table, by_positions, by_cpu_hours].iter().any(|file| file == Path::new(name))
+    }
+
     /// The files in an experiment's folder.
     pub fn of(folder: &Path) -> Self {
         Self {
@@ -132,6 +144,25 @@ impl Experiment {
         &self.plan.variants[training.variant].name
     }
 
+    /// Opens what the runs begin with and the anchors, so that nothing of that is found out after hours.
+    ///
+    /// # Errors
+    /// When one of them cannot be had.
+    pub fn check<G: Game>(&self, game: &G) -> Result<(), ExperimentError> {
+        for training in self.trainings.iter().filter(|training| !self.run_of(training).config().exists()) {
+            check_start(&training.config).map_err(|error| self.failed(training, error))?;
+        }
+        for anchor in &self.plan.rating.anchors {
+            Entrant::named(anchor)?.check(game)?;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, training: &Training, error: SessionError) -> ExperimentError {
+        let (name, seed) = (self.name_of(training).to_owned(), training.config.seed);
+        ExperimentError::Session { name, seed, error: Box::new(error) }
+    }
+
     /// Trains what is not trained yet. Returns false when it was interrupted; the same call goes on.
     ///
     /// # Errors
@@ -144,17 +175,11 @@ impl Experiment {
             if !missing {
                 continue;
             }
-            let (name, seed) = (self.name_of(training), training.config.seed);
-            (listener.training)(name, seed, at + 1, self.trainings.len());
+            (listener.training)(self.name_of(training), training.config.seed, at + 1, self.trainings.len());
             let dir = self.run_of(training);
             let folder = dir.root().parent().unwrap_or(&self.folder);
             std::fs::create_dir_all(folder).map_err(|error| PublishError::writing(folder, "create", error))?;
-            let ended = train(training.config.clone(), &dir, stop);
-            let ended = ended.map_err(|error| ExperimentError::Session {
-                name: name.to_owned(),
-                seed,
-                error: Box::new(error),
-            })?;
+            let ended = train(training.config.clone(), &dir, stop).map_err(|error| self.failed(training, error))?;
             if matches!(ended, Ended::Interrupted(_)) {
                 return Ok(false);
             }
@@ -171,13 +196,23 @@ impl Experiment {
         let folder = || dir.root().to_owned();
         let stored = RunConfig::read(&dir.config(), &[])
             .map_err(|errors| ExperimentError::Config { folder: folder(), errors })?;
-        // Another budget is no other run, and the number of threads is what was found on the machine.
+        // A larger budget is no other run, and the number of threads is what was found on the machine.
         let free = |path: &str| path.starts_with("stop") || path == "training_threads";
         let changes = diff(&resolved_value(&stored), &resolved_value(&training.config));
         let changes: Vec<String> =
             changes.iter().filter(|change| !free(&change.path)).map(|change| format!("  {change}")).collect();
         if !changes.is_empty() {
             return Err(ExperimentError::Changed { folder: folder(), changes: changes.join("\n") });
+        }
+        let (before, now) = (&stored.stop, &training.config.stop);
+        // All runs are to have the same, and one that has had more cannot give it back. Nothing is less than any number.
+        if now.positions < before.positions
+            || now.cpu_hours < before.cpu_hours
+            || (now.positions.is_some(), now.cpu_hours.is_some())
+                != (before.positions.is_some(), before.cpu_hours.is_some())
+        {
+            let before = Budget { positions: before.positions, cpu_hours: before.cpu_hours };
+            return Err(ExperimentError::Budget { folder: folder(), before: serde_json::json!(before).to_string() });
         }
         Ok(RunState::load(&dir)?.is_some_and(|state| state.is_complete(&training.config.stop)))
     }

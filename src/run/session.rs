@@ -121,7 +121,7 @@ pub fn train(mut config: RunConfig, dir: &RunDir, stop: &StopFlag) -> Result<End
             config.training_threads = Some(config.training_threads() as u32);
             // Before there is a folder.
             fits(&config, &resolved, dir, &RunState::new())?;
-            notes.extend(games::dispatch(&config.game, Start(&config))?.map_err(RunError::from)?);
+            notes.extend(check_start(&config)?);
             dir.create(&resolved_json(&config))?
         }
     };
@@ -168,7 +168,14 @@ fn observers(dir: &RunDir, state: &RunState, notes: Vec<Event>) -> Result<Observ
     Ok(observers)
 }
 
-/// Whether the run can begin with the checkpoint that its config names.
+/// Whether the run can begin with the checkpoint that its config names, and what is to be told of it.
+///
+/// # Errors
+/// When that cannot be read or does not fit.
+pub fn check_start(config: &RunConfig) -> Result<Option<Event>, SessionError> {
+    Ok(games::dispatch(&config.game, Start(config))?.map_err(RunError::from)?)
+}
+
 struct Start<'a>(&'a RunConfig);
 
 impl GameVisitor for Start<'_> {
