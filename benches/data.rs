@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use sparring::data::{
-    self, Batch, GameRecord, PlyKind, PlyRecord, ReplayParams, ReplayWindow, SampleKey, SampleParams, Sampler,
+    self, Batch, FurtherTargets, GameRecord, PlyKind, PlyRecord, ReplayParams, ReplayWindow, SampleKey, SampleParams,
+    Sampler,
 };
 use sparring::eval::{Cached, EvalCache, Evaluations, Evaluator as _, HashEval, Leaves};
 use sparring::game::{Game, WdlAbs, full_name, legal_list};
@@ -73,7 +74,7 @@ impl GameVisitor for Measure<'_> {
 
         let mut group = self.0.benchmark_group(G::NAME);
         let sampler = Sampler::new(game.clone(), params.clone());
-        let mut batch = Batch::new(&game, 256);
+        let mut batch = Batch::new(&game, 256, FurtherTargets::default());
         let mut step = 0;
         group.throughput(Throughput::Elements(256));
         group.bench_function("samples", |bencher| {

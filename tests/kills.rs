@@ -25,9 +25,10 @@ const SHORT: &str = r#"{
   "seed": 5,
   "training_threads": 1,
   "network": { "blocks": 1, "channels": 8 },
-  "selfplay": { "games": 80, "simulations": 24, "threads": 1, "parallel_games": 4, "opening_share": 0.3, "cache_megabytes": 8 },
+  "selfplay": { "games": 80, "simulations": 24, "threads": 1, "parallel_games": 4, "opening_share": 0.3, "cache_megabytes": 8, "resign": { "score": 0.3 }, "reanalysed_share": 0.2 },
+  "growth": [{ "generation": 4, "network": { "type": "resnet", "blocks": 1, "channels": 12 }, "passes": 1 }],
   "replay": { "min_positions": 300, "reuse": 2 },
-  "training": { "batch_size": 16 },
+  "training": { "batch_size": 16, "auxiliary": {} },
   "gate": { "games": 24, "simulations": 16, "opening_plies": 2, "elo0": -40, "elo1": 0, "anchor_games": 8, "anchor_simulations": 40 },
   "keep": { "checkpoints": 3, "games": "window" },
   "stop": { "iterations": 8 }

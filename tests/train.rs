@@ -20,12 +20,13 @@ const CONFIG: &str = r#"{
   "seed": 5,
   "training_threads": 1,
   "network": { "blocks": 1, "channels": 8 },
+  "growth": [{ "generation": 2, "network": { "type": "mlp", "hidden": [32] }, "passes": 2 }],
   "selfplay": {
     "games": 60, "simulations": 24, "threads": 1, "parallel_games": 4, "opening_share": 0.3, "cache_megabytes": 8,
     "view": "canonical"
   },
   "replay": { "min_positions": 300, "reuse": 2 },
-  "training": { "batch_size": 16 },
+  "training": { "batch_size": 16, "auxiliary": { "reply": 0.3 } },
   "gate": { "games": 24, "simulations": 16, "opening_plies": 2, "anchor_games": 4, "anchor_simulations": 20 },
   "stop": { "iterations": 3 }
 }"#;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Bench, BenchError};
-use crate::data::{GameRecord, ReplayWindow};
+use crate::data::{GameRecord, ReplayParams, ReplayWindow, SampleParams};
 use crate::eval::Uniform;
 use crate::game::Game;
 use crate::play::{EvaluatorSource, PoolParams, PoolStats};
@@ -30,7 +30,8 @@ pub(super) fn self_play<G: Game>(
     let records = Mutex::new(Vec::new());
     let threads = params.threads.map_or_else(cores, |threads| threads as usize);
     let pool = PoolParams { threads, slots: (params.games as usize / threads).max(1) };
-    let generate = Generate { game, params, search, seed, generation: 0, evaluators, pool };
+    let window = &ReplayWindow::new(ReplayParams::default(), SampleParams::default());
+    let generate = Generate { game, params, search, window, seed, generation: 0, evaluators, pool };
     generate.run(&HashSet::new(), &|| false, stats, &|finished| {
         records.lock().unwrap_or_else(PoisonError::into_inner).push(finished.record);
     })?;

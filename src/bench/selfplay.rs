@@ -48,7 +48,7 @@ impl<G: Game> Tables<G> for Endless<'_, G> {
         } else {
             self.params.opening(self.game, &mut random)
         };
-        Some(Table { index, seats: [0, 0], start: opening.start, opening: opening.moves, random })
+        Some(Table { index, seats: [0, 0], start: opening.start, opening: opening.moves, script: None, random })
     }
 }
 

@@ -4,12 +4,13 @@ use std::cell::RefCell;
 
 use super::records::replay_window;
 use super::{Bench, BenchError, Figure, Rows, thread_counts};
-use crate::data::{Batch, SampleKey, Sampler};
+use crate::data::{Batch, FurtherTargets, SampleKey, Sampler};
 use crate::game::Game;
-use crate::net::torch_device;
+use crate::net::{Weights, torch_device};
 use crate::run::learn::Lesson;
 use crate::train::{BatchView, EagerTrainer, Trainer};
 use crate::util::rate::Meter;
+use crate::util::rng::{Purpose, Stream};
 
 pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Result<(), BenchError> {
     let (network, config) = (bench.network()?, bench.config);
@@ -18,8 +19,10 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
     let sampler = Sampler::new(bench.game.clone(), config.samples.clone());
     let batch = config.training.batch_size;
     let ended = || BenchError::Inconsistent("training ended before it was measured");
+    let spec = config.training.spec(&bench.game, config.network.clone());
+    let weights = Weights::init(&spec, &mut Stream::keyed(config.seed, Purpose::Weights, &[]));
     for (threads, on) in thread_counts() {
-        let mut trainer = Trainer::new(&network.spec, &network.weights, config.training.clone(), device, threads)?;
+        let mut trainer = Trainer::new(&spec, &weights, config.training.clone(), device, threads)?;
         let meter = RefCell::new((Meter::new(bench.measure), true));
         let stop = || !meter.borrow().1;
         let mut report = |_, _| {
@@ -39,7 +42,7 @@ pub(super) fn measure<G: Game>(bench: &Bench<'_, G>, rows: &mut Rows<'_>) -> Res
         rows.add(&format!("batch {batch}, {on}"), "samples/s", figure);
     }
     // The baseline is spared the work of preparing batches.
-    let mut fixed = Batch::new(&bench.game, batch);
+    let mut fixed = Batch::new(&bench.game, batch, FurtherTargets::default());
     sampler.fill(&window, SampleKey { seed: config.seed, generation: 0, step: 0 }, &mut fixed)?;
     for (threads, on) in thread_counts() {
         let mut trainer = EagerTrainer::new(&network.spec, &network.weights, &config.training, threads)?;

@@ -31,5 +31,5 @@ pub use codec::{DecodeError, decode_record, encode_record};
 pub use file::{Damage, ReadRecords, RecordFileError, RecordReader, read, write};
 pub use journal::{Opened, RecordWriter};
 pub use record::{Finish, GameRecord, Origin, PlyKind, PlyRecord, RecordEnd, Replay, ReplayError, ReplayFault};
-pub use sample::{Batch, BatchRows, SampleError, SampleKey, SampleParams, Sampler};
-pub use window::{ReplayParams, ReplayWindow, WindowStats};
+pub use sample::{Batch, BatchRows, FurtherTargets, SampleError, SampleKey, SampleParams, Sampler};
+pub use window::{OldGame, ReplayParams, ReplayWindow, WindowStats};

@@ -125,6 +125,11 @@ impl PackedGame {
         unmark(self.column(2)[ply] as u8).expect("packed from a record's own marks")
     }
 
+    /// How ply `ply` came about.
+    pub(super) fn kind(&self, ply: usize) -> PlyKind {
+        self.marks_of(ply).0
+    }
+
     /// The proven result of the position before ply `ply`.
     pub(super) fn proven(&self, ply: usize) -> Option<Outcome> {
         self.marks_of(ply).1

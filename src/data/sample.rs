@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::packed::PackedGame;
 use super::quant;
+use super::record::PlyKind;
 use super::targets::value_target;
 use super::window::ReplayWindow;
 use crate::game::{Action, Game, PlaneShape, WdlPov, full_name};
@@ -60,7 +61,16 @@ pub struct SampleKey {
     pub step: u64,
 }
 
-/// Samples side by side. B rows, A actions; each list is row-major.
+/// Which targets samples get besides policy and value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FurtherTargets {
+    /// What holds in the final position ([`Game::ending_shape`]).
+    pub ending: bool,
+    /// The opponent's next move.
+    pub reply: bool,
+}
+
+/// Samples side by side. B rows, A actions, E facts of an ending; each list is row-major.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     /// B.
@@ -81,12 +91,23 @@ pub struct Batch {
     pub value: Vec<f32>,
     /// Weight of the row in the loss, `[B]`. 1 everywhere: rows are drawn in proportion to their weights.
     pub weight: Vec<f32>,
+    /// What holds in the final position as the mover sees it, `[B, E]`, 0 or 1. This list and the following ones are empty where
+    /// nobody asked for them.
+    pub ending: Vec<f32>,
+    /// 1 where that is known, 0 where the game was not played to its end, `[B]`.
+    pub ending_weight: Vec<f32>,
+    /// Policy target of the opponent's next position, `[B, A]`: what a full search says, or the forced move; all 0 elsewhere.
+    pub reply: Vec<f32>,
+    /// 1 where there is such a target, else 0, `[B]`.
+    pub reply_weight: Vec<f32>,
 }
 
 impl Batch {
-    /// An empty batch of `size` rows for `game`.
-    pub fn new<G: Game>(game: &G, size: usize) -> Self {
+    /// An empty batch of `size` rows for `game`, with room for these targets.
+    pub fn new<G: Game>(game: &G, size: usize, further: FurtherTargets) -> Self {
         let (shape, actions) = (game.plane_shape(), game.action_count());
+        let facts = if further.ending { game.ending_shape().slots(shape.cells()) } else { 0 };
+        let replies = if further.reply { actions } else { 0 };
         Self {
             size,
             actions,
@@ -97,6 +118,30 @@ impl Batch {
             policy_weight: vec![0.0; size],
             value: vec![0.0; size * 3],
             weight: vec![0.0; size],
+            ending: vec![0.0; size * facts],
+            ending_weight: vec![0.0; size * facts.min(1)],
+            reply: vec![0.0; size * replies],
+            reply_weight: vec![0.0; size * replies.min(1)],
+        }
+    }
+
+    /// All rows.
+    fn rows(&mut self) -> BatchRows<'_> {
+        BatchRows {
+            first: 0,
+            count: self.size,
+            actions: self.actions,
+            shape: self.shape,
+            planes: &mut self.planes,
+            legal: &mut self.legal,
+            policy: &mut self.policy,
+            policy_weight: &mut self.policy_weight,
+            value: &mut self.value,
+            weight: &mut self.weight,
+            ending: &mut self.ending,
+            ending_weight: &mut self.ending_weight,
+            reply: &mut self.reply,
+            reply_weight: &mut self.reply_weight,
         }
     }
 
@@ -105,25 +150,9 @@ impl Batch {
     /// # Panics
     /// When `rows` is 0.
     pub fn pieces(&mut self, rows: usize) -> impl Iterator<Item = BatchRows<'_>> {
-        let (actions, shape) = (self.actions, self.shape);
-        // Shapes of no numbers do not exist for a game, but must not panic here.
-        let each = |width: usize| (rows * width).max(1);
-        let targets = self.policy.chunks_mut(each(actions)).zip(self.value.chunks_mut(each(3)));
-        let weights = self.policy_weight.chunks_mut(rows).zip(self.weight.chunks_mut(rows));
-        let inputs = self.planes.chunks_mut(each(shape.len())).zip(self.legal.chunks_mut(each(actions)));
-        inputs.zip(targets).zip(weights).enumerate().map(
-            move |(piece, (((planes, legal), (policy, value)), (policy_weight, weight)))| BatchRows {
-                first: piece * rows,
-                actions,
-                shape,
-                planes,
-                legal,
-                policy,
-                policy_weight,
-                value,
-                weight,
-            },
-        )
+        assert!(rows > 0, "pieces have rows");
+        let mut rest = self.rows();
+        std::iter::from_fn(move || (rest.count > 0).then(|| rest.take(rows)))
     }
 }
 
@@ -132,6 +161,7 @@ impl Batch {
 pub struct BatchRows<'a> {
     /// Number of the first row within the batch.
     first: usize,
+    count: usize,
     actions: usize,
     shape: PlaneShape,
     planes: &'a mut [f32],
@@ -140,6 +170,42 @@ pub struct BatchRows<'a> {
     policy_weight: &'a mut [f32],
     value: &'a mut [f32],
     weight: &'a mut [f32],
+    ending: &'a mut [f32],
+    ending_weight: &'a mut [f32],
+    reply: &'a mut [f32],
+    reply_weight: &'a mut [f32],
+}
+
+impl<'a> BatchRows<'a> {
+    /// Cuts off the first `rows` rows, or all there are.
+    fn take(&mut self, rows: usize) -> Self {
+        let (first, rows, count) = (self.first, rows.min(self.count), self.count);
+        let cut = |list: &mut &'a mut [f32]| {
+            let whole = std::mem::take(list);
+            let width = whole.len() / count.max(1);
+            let (head, tail) = whole.split_at_mut(rows * width);
+            *list = tail;
+            head
+        };
+        self.first += rows;
+        self.count -= rows;
+        Self {
+            first,
+            count: rows,
+            actions: self.actions,
+            shape: self.shape,
+            planes: cut(&mut self.planes),
+            legal: cut(&mut self.legal),
+            policy: cut(&mut self.policy),
+            policy_weight: cut(&mut self.policy_weight),
+            value: cut(&mut self.value),
+            weight: cut(&mut self.weight),
+            ending: cut(&mut self.ending),
+            ending_weight: cut(&mut self.ending_weight),
+            reply: cut(&mut self.reply),
+            reply_weight: cut(&mut self.reply_weight),
+        }
+    }
 }
 
 /// Draws samples from a window.
@@ -181,7 +247,11 @@ impl<G: Game> Sampler<G> {
         if total == 0 {
             return Err(SampleError::Empty);
         }
-        if rows.shape != self.game.plane_shape() || rows.actions != self.game.action_count() {
+        let facts = self.game.ending_shape().slots(rows.shape.cells()) * rows.ending_weight.len();
+        if rows.shape != self.game.plane_shape()
+            || rows.actions != self.game.action_count()
+            || rows.ending.len() != facts
+        {
             return Err(SampleError::Mismatch("batch"));
         }
         if window.game() != Some(&self.name) {
@@ -191,9 +261,12 @@ impl<G: Game> Sampler<G> {
         rows.legal.fill(0.0);
         rows.policy.fill(0.0);
         rows.weight.fill(1.0);
+        for list in [&mut rows.ending, &mut rows.ending_weight, &mut rows.reply, &mut rows.reply_weight] {
+            list.fill(0.0);
+        }
         let symmetries = if self.params.symmetries { self.game.symmetry_count() } else { 1 };
         let (mut state, mut moves) = (self.startpos.clone(), Vec::new());
-        for row in 0..rows.weight.len() {
+        for row in 0..rows.count {
             let indices = [key.generation, key.step, (rows.first + row) as u64];
             let mut stream = Stream::keyed(key.seed, Purpose::Samples, &indices);
             // The bias of a draw by multiplication is below total / 2^64.
@@ -202,6 +275,7 @@ impl<G: Game> Sampler<G> {
             let symmetry = stream.below(symmetries);
             self.replay(game, ply, symmetry, &mut state);
             self.write(game, ply, &state, symmetry, rows, row, &mut moves);
+            self.foresee(game, ply, &mut state, symmetry, rows, row);
         }
         Ok(())
     }
@@ -254,6 +328,44 @@ impl<G: Game> Sampler<G> {
         let value = value_target(game, ply, self.params.q_mix);
         let WdlPov { win, draw, loss } = value.pov(self.game.to_move(state));
         rows.value[3 * row..3 * row + 3].copy_from_slice(&[win, draw, loss]);
+    }
+
+    /// Plays on from the position before ply `ply` as far as the targets need that are asked for, and writes them.
+    fn foresee(
+        &self,
+        game: &PackedGame,
+        ply: usize,
+        state: &mut G::State,
+        symmetry: usize,
+        rows: &mut BatchRows<'_>,
+        row: usize,
+    ) {
+        let mover = self.game.to_move(state);
+        let mut reply_missing = !rows.reply_weight.is_empty();
+        let ending_missing = !rows.ending_weight.is_empty() && game.finish.by_the_game();
+        for (later, action) in game.moves(game.plies()).enumerate().skip(ply) {
+            if reply_missing && self.game.to_move(state) != mover {
+                reply_missing = false;
+                let target = &mut rows.reply[row * rows.actions..(row + 1) * rows.actions];
+                for (action, part) in game.policy(later) {
+                    target[self.map(action, symmetry).index()] = quant::share(part);
+                    rows.reply_weight[row] = 1.0;
+                }
+                if game.kind(later) == PlyKind::Forced {
+                    target[self.map(action, symmetry).index()] = 1.0;
+                    rows.reply_weight[row] = 1.0;
+                }
+            }
+            if !reply_missing && !ending_missing {
+                return;
+            }
+            self.game.play(state, self.map(action, symmetry));
+        }
+        if ending_missing {
+            let facts = rows.ending.len() / rows.count;
+            self.game.encode_ending(state, mover, &mut rows.ending[row * facts..(row + 1) * facts]);
+            rows.ending_weight[row] = 1.0;
+        }
     }
 }
 

@@ -15,8 +15,9 @@ fn window_of(records: &[GameRecord], params: &SampleParams) -> ReplayWindow {
 
 const KEY: SampleKey = SampleKey { seed: 5, generation: 3, step: 8 };
 
+/// With all targets there are.
 fn filled(window: &ReplayWindow, params: &SampleParams, size: usize, key: SampleKey) -> Batch {
-    let mut batch = Batch::new(&Pairs, size);
+    let mut batch = Batch::new(&Pairs, size, FurtherTargets { ending: true, reply: true });
     Sampler::new(Pairs, params.clone()).fill(window, key, &mut batch).unwrap();
     batch
 }
@@ -35,9 +36,12 @@ fn rows_do_not_depend_on_who_fills_them() {
     let params = SampleParams::default();
     let window = window_of(&random_records(90, 0, 40), &params);
     let whole = filled(&window, &params, 50, KEY);
-    let mut pieces = Batch::new(&Pairs, 50);
-    pieces.planes.fill(9.0);
-    pieces.policy.fill(9.0);
+    let mut pieces = Batch::new(&Pairs, 50, FurtherTargets { ending: true, reply: true });
+    for list in
+        [&mut pieces.planes, &mut pieces.policy, &mut pieces.ending, &mut pieces.reply, &mut pieces.reply_weight]
+    {
+        list.fill(9.0);
+    }
     let sampler = Sampler::new(Pairs, params.clone());
     let mut parts: Vec<BatchRows<'_>> = pieces.pieces(7).collect();
     assert_eq!(parts.len(), 8);
@@ -102,6 +106,7 @@ fn symmetries_map_everything_and_are_uniform() {
     let (a, b) = (filled(&window, &plain, rows, KEY), filled(&window, &mapped, rows, KEY));
     assert_eq!(a.value, b.value);
     assert_eq!(a.policy_weight, b.policy_weight);
+    assert_eq!((&a.ending_weight, &a.reply_weight), (&b.ending_weight, &b.reply_weight));
     let mut counts = [0.0; 8];
     for row in 0..rows {
         let (state, seen) = (state_of(&a, row), state_of(&b, row));
@@ -112,7 +117,16 @@ fn symmetries_map_everything_and_are_uniform() {
                     from[16 * row + usize::from(cell)] == to[16 * row + there]
                 })
             };
-            Pairs.map_state(&state, symmetry) == seen && moved(&a.legal, &b.legal) && moved(&a.policy, &b.policy)
+            // Row 2r of the ending is a plane of row r.
+            let moved_plane = |plane: usize| {
+                let at = |batch: &Batch, cell: usize| batch.ending[32 * row + 16 * plane + cell];
+                (0..16).all(|cell| at(&a, cell) == at(&b, Pairs.map_action(Action(cell as u16), symmetry).index()))
+            };
+            Pairs.map_state(&state, symmetry) == seen
+                && moved(&a.legal, &b.legal)
+                && moved(&a.policy, &b.policy)
+                && moved(&a.reply, &b.reply)
+                && (0..2).all(moved_plane)
         };
         let fitting: Vec<usize> = (0..8).filter(fits).collect();
         assert!(!fitting.is_empty(), "row {row} is the image of its position");
@@ -151,6 +165,64 @@ fn legal_masks_and_policies_are_those_of_the_position() {
             assert!(targets[&state].iter().any(near));
         }
     }
+}
+
+#[test]
+fn what_follows_is_seen_by_the_mover() {
+    let params = SampleParams { symmetries: false, fast_weight: 1.0, forced_weight: 1.0, ..SampleParams::default() };
+    // The last games were not played to their end.
+    let mut records = random_records(97, 0, 24);
+    for record in &mut records[20..] {
+        record.plies.pop();
+        record.end.reason = super::super::record::Finish::Resigned;
+    }
+    let batch = filled(&window_of(&records, &params), &params, 600, KEY);
+    // What the samples of a game should say, by position.
+    type Expected = (Option<[u16; 2]>, Option<Vec<f32>>);
+    let mut expected: HashMap<Stones, Vec<Expected>> = HashMap::new();
+    for record in &records {
+        let played: Vec<_> = record.replay(&Pairs).unwrap().collect();
+        let (mut end, last) = played.last().unwrap().clone();
+        Pairs.play(&mut end, last.action);
+        let known = record.end.reason != super::super::record::Finish::Resigned;
+        for (at, (state, _)) in played.iter().enumerate() {
+            let mover = Pairs.to_move(state);
+            let reply = played[at..].iter().find(|(later, _)| Pairs.to_move(later) != mover);
+            let reply = reply.and_then(|(later, ply)| {
+                let legal = crate::game::legal_list(&Pairs, later);
+                let shares = match ply.kind {
+                    PlyKind::Full => ply.policy.clone(),
+                    PlyKind::Forced => vec![1.0],
+                    _ => return None,
+                };
+                let mut all = vec![0.0; 16];
+                legal.iter().zip(shares).for_each(|(action, share)| all[action.index()] = share);
+                Some(all)
+            });
+            let ending = known.then(|| [end.0[mover.index()], end.0[mover.other().index()]]);
+            expected.entry(*state).or_default().push((ending, reply));
+        }
+    }
+    let mut counts = [[0; 2]; 2];
+    for row in 0..600 {
+        let bits = |plane: usize| {
+            let at = |cell: usize| batch.ending[32 * row + 16 * plane + cell] as u16;
+            (0..16).fold(0, |all, cell| all | at(cell) << cell)
+        };
+        let ending = (batch.ending_weight[row] == 1.0).then(|| [bits(0), bits(1)]);
+        let reply = (batch.reply_weight[row] == 1.0).then(|| &batch.reply[16 * row..16 * (row + 1)]);
+        let same = |(known, target): &Expected| {
+            let near = |a: &&[f32], b: &Vec<f32>| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 2.0 / 65535.0);
+            *known == ending && target.is_some() == reply.is_some() && reply.iter().zip(target).all(|(a, b)| near(a, b))
+        };
+        assert!(expected[&state_of(&batch, row)].iter().any(same), "row {row}");
+        counts[0][usize::from(ending.is_some())] += 1;
+        counts[1][usize::from(reply.is_some())] += 1;
+        // Nothing is left over from rows before.
+        assert!(ending.is_some() || bits(0) == 0 && bits(1) == 0);
+        assert!(reply.is_some() || batch.reply[16 * row..16 * (row + 1)].iter().all(|share| *share == 0.0));
+    }
+    assert!(counts.iter().flatten().all(|&count| count > 20), "{counts:?}");
 }
 
 #[test]
@@ -210,12 +282,12 @@ fn a_forced_move_takes_the_value_of_what_it_leads_to() {
 fn what_cannot_be_drawn_is_an_error() {
     let params = SampleParams::default();
     let sampler = Sampler::new(Pairs, params.clone());
-    let mut batch = Batch::new(&Pairs, 3);
+    let mut batch = Batch::new(&Pairs, 3, FurtherTargets::default());
     let empty = ReplayWindow::new(ReplayParams::default(), params.clone());
     assert_eq!(sampler.fill(&empty, KEY, &mut batch), Err(SampleError::Empty));
     let window = window_of(&random_records(96, 0, 3), &params);
     batch.actions = 17;
     assert_eq!(sampler.fill(&window, KEY, &mut batch), Err(SampleError::Mismatch("batch")));
-    let mut none = Batch::new(&Pairs, 0);
+    let mut none = Batch::new(&Pairs, 0, FurtherTargets::default());
     assert_eq!(sampler.fill(&window, KEY, &mut none), Ok(()));
 }

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::packed::PackedGame;
 use super::quant::WEIGHT_STEPS;
-use super::record::{Finish, GameRecord, ReplayError, ReplayFault};
+use super::record::{Finish, GameRecord, PlyKind, RecordEnd, ReplayError, ReplayFault};
 use super::sample::SampleParams;
-use crate::game::{Game, Outcome, Player};
+use crate::game::{Action, Game, Outcome, Player};
+use crate::util::rng::Stream;
 
 /// How many positions of the past are trained on.
 ///
@@ -75,6 +76,19 @@ impl ReplayParams {
         let outside = total.saturating_sub(self.window_steps(total));
         totals.partition_point(|&through| through <= outside)
     }
+}
+
+/// A game as it was played.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OldGame {
+    /// Its start position, `None` where it is the game's `startpos`.
+    pub start: Option<String>,
+    /// Moves of its opening.
+    pub opening: usize,
+    /// All moves.
+    pub moves: Vec<Action>,
+    /// How it ended.
+    pub end: RecordEnd,
 }
 
 /// What the window holds.
@@ -230,6 +244,22 @@ impl ReplayWindow {
         let slot = &self.slots[place];
         let first = slot.through - u64::from(slot.game.steps);
         (&slot.game, slot.game.ply_at((step - first) as u32))
+    }
+
+    /// A game of the window, drawn in proportion to what it teaches; `None` where there is nothing to draw.
+    pub fn old_game(&self, random: &mut Stream) -> Option<OldGame> {
+        let total = self.steps();
+        if total == 0 {
+            return None;
+        }
+        let step = ((u128::from(random.bits()) * u128::from(total)) >> 64) as u64;
+        let (game, _) = self.at(step);
+        Some(OldGame {
+            start: game.start().map(str::to_owned),
+            opening: (0..game.plies()).take_while(|&ply| game.kind(ply) == PlyKind::Opening).count(),
+            moves: game.moves(game.plies()).collect(),
+            end: RecordEnd { outcome: game.outcome, reason: game.finish },
+        })
     }
 
     /// What the window holds; looks at every game.

@@ -113,6 +113,19 @@ impl Game for Pairs {
         }
     }
 
+    /// The stones of the viewer, and those of the other.
+    fn ending_shape(&self) -> PolicyShape {
+        PolicyShape { planes: 2, flat: 0 }
+    }
+
+    fn encode_ending(&self, end: &Stones, viewer: Player, out: &mut [f32]) {
+        for (plane, player) in [viewer, viewer.other()].into_iter().enumerate() {
+            for cell in 0..16 {
+                out[16 * plane + cell] = f32::from(end.0[player.index()] >> cell & 1);
+            }
+        }
+    }
+
     fn symmetry_count(&self) -> usize {
         8
     }

@@ -73,13 +73,20 @@ impl PlaneShape {
 ///
 /// The first `planes * cells` indices are `plane * cells + row * width + column` of the encoding's
 /// grid; the last `flat` indices (a pass, the columns of connect four) belong to no cell.
-/// `planes * cells + flat` is the game's action count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+/// `planes * cells + flat` is the game's action count. The slots of [`Game::ending_shape`] lie likewise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct PolicyShape {
-    /// Actions for each cell.
+    /// Slots for each cell.
     pub planes: usize,
-    /// Actions that belong to no cell.
+    /// Slots that belong to no cell.
     pub flat: usize,
+}
+
+impl PolicyShape {
+    /// Slots of both kinds on a board of `cells` cells.
+    pub fn slots(&self, cells: usize) -> usize {
+        self.planes * cells + self.flat
+    }
 }
 
 /// Why a game ended.
@@ -241,6 +248,17 @@ pub trait Game: Clone + Debug + Send + Sync + 'static {
     /// Writes the encoding from the mover's point of view into `out`, of `plane_shape().len()` numbers
     /// that are all zero on entry.
     fn encode(&self, state: &Self::State, out: &mut [f32]);
+
+    /// What a network may learn to foresee of the final position besides the result: slots that
+    /// [`encode_ending`](Game::encode_ending) fills, laid out as the policy's are. None unless overridden.
+    fn ending_shape(&self) -> PolicyShape {
+        PolicyShape::default()
+    }
+    /// Writes which of these facts hold in the final position `end`, as `viewer` sees them: 1 where one does, into `out`, of
+    /// as many numbers as there are slots, all zero on entry.
+    fn encode_ending(&self, end: &Self::State, viewer: Player, out: &mut [f32]) {
+        let _ = (end, viewer, out);
+    }
 
     /// Number of symmetries; index 0 is the identity.
     fn symmetry_count(&self) -> usize;

@@ -393,6 +393,17 @@ impl Game for Uttt {
         }
     }
 
+    /// For each small board whether the player has won it in the end, then whether the opponent has.
+    fn ending_shape(&self) -> PolicyShape {
+        PolicyShape { planes: 2, flat: 0 }
+    }
+
+    fn encode_ending(&self, end: &State, viewer: Player, out: &mut [f32]) {
+        for (plane, player) in [viewer, viewer.other()].into_iter().enumerate() {
+            ones(part(end.won, player).into()).for_each(|board| out[9 * plane + board] = 1.0);
+        }
+    }
+
     fn symmetry_count(&self) -> usize {
         grid::SQUARE_SYMMETRIES
     }
@@ -460,6 +471,21 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_ending_tells_who_won_which_board() {
+        // x has the left column of boards, o the one in the middle of the top.
+        let end = Uttt.parse_state("xxxooo3/9/9/xxx6/9/9/xxx1oo3/oo7/o8 o -").unwrap();
+        assert!(Uttt.end(&end).is_some());
+        let seen = |viewer| {
+            let mut out = [0.0; 18];
+            Uttt.encode_ending(&end, viewer, &mut out);
+            out.map(|x| x as u8)
+        };
+        // Boards column by column.
+        assert_eq!(seen(Player::First), [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]);
+        assert_eq!(seen(Player::Second), [0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0]);
+    }
 
     #[test]
     fn stones_of_decided_boards_do_not_reach_key_or_encoding() {

@@ -29,7 +29,10 @@ pub use evaluator::NetEvaluator;
 pub use infer::{Heads, Inference, InferenceFactory, OpenError, available, fast_bfloat16, has_amx, torch_device};
 pub use onnx::{INPUT, LEGAL, OPSET, OnnxForm, POLICY, VALUE, to_onnx};
 pub use openvino::openvino_version;
-pub use spec::{Architecture, Mlp, NORM_EPSILON, NetSpec, Resnet, Role, SpecError, TensorInfo, VALUE_OUTPUTS};
+pub use spec::{
+    Architecture, AuxiliaryHeads, Mlp, NORM_EPSILON, NetSpec, Resnet, Role, SpecError, TensorInfo, VALUE_OUTPUTS,
+    is_auxiliary,
+};
 pub use torch::{NORM_MOMENTUM, Parameter, TorchError, TorchHeads, TorchNet};
 pub use torchscript::{DESCRIPTION, Script, to_torchscript};
 pub use weights::{WeightTensor, Weights, WeightsError};

@@ -23,6 +23,25 @@ pub struct NetSpec {
     pub policy: PolicyShape,
     /// The layers between.
     pub architecture: Architecture,
+    /// Heads that only training has. Checkpoints hold networks without them.
+    #[serde(skip)]
+    pub auxiliary: AuxiliaryHeads,
+}
+
+/// Heads whose targets teach the trunk what matters, and which nobody asks when it plays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuxiliaryHeads {
+    /// Slots of the head that foresees the final position ([`Game::ending_shape`]).
+    pub ending: PolicyShape,
+    /// Whether there is a head that foresees the opponent's next move, of the policy's shape.
+    pub reply: bool,
+}
+
+impl AuxiliaryHeads {
+    /// Whether there is one.
+    pub fn any(&self) -> bool {
+        self.reply || self.ending != PolicyShape::default()
+    }
 }
 
 /// How a network is built.
@@ -158,7 +177,17 @@ pub struct TensorInfo {
     pub role: Role,
 }
 
+/// Whether a tensor of this name belongs to an auxiliary head.
+pub fn is_auxiliary(tensor: &str) -> bool {
+    ["auxiliary.", "ending.", "reply."].iter().any(|head| tensor.starts_with(head))
+}
+
 impl TensorInfo {
+    /// Whether it belongs to an auxiliary head.
+    pub fn is_auxiliary(&self) -> bool {
+        is_auxiliary(&self.name)
+    }
+
     /// Numbers it holds.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
@@ -176,12 +205,29 @@ const HEAD_GAIN: f32 = 0.1;
 impl NetSpec {
     /// The network of `architecture` for `game`.
     pub fn for_game<G: Game>(game: &G, architecture: Architecture) -> Self {
-        Self { input: game.plane_shape(), policy: game.policy_shape(), architecture }
+        let auxiliary = AuxiliaryHeads::default();
+        Self { input: game.plane_shape(), policy: game.policy_shape(), architecture, auxiliary }
+    }
+
+    /// The same network as it plays.
+    pub fn played(&self) -> Self {
+        Self { auxiliary: AuxiliaryHeads::default(), ..self.clone() }
     }
 
     /// Slots of the policy head.
     pub fn action_count(&self) -> usize {
-        self.policy.planes * self.input.cells() + self.policy.flat
+        self.policy.slots(self.input.cells())
+    }
+
+    /// Slots of the head that foresees the final position, 0 without it.
+    pub fn ending_count(&self) -> usize {
+        self.auxiliary.ending.slots(self.input.cells())
+    }
+
+    /// The auxiliary heads there are, with their shapes.
+    pub fn auxiliary_heads(&self) -> impl Iterator<Item = (&'static str, PolicyShape)> {
+        let ending = Some(("ending", self.auxiliary.ending)).filter(|(_, shape)| *shape != PolicyShape::default());
+        ending.into_iter().chain(self.auxiliary.reply.then_some(("reply", self.policy)))
     }
 
     /// Checks every number against its range, so that nothing that is built from a valid description can overflow.
@@ -195,6 +241,7 @@ impl NetSpec {
         check("policy.planes", self.policy.planes, 0, 1024)?;
         check("policy.flat", self.policy.flat, 0, 65_536)?;
         check("policy (planes x cells + flat)", self.action_count(), 1, 65_536)?;
+        check("ending (planes x cells + flat)", self.ending_count(), 0, 65_536)?;
         match &self.architecture {
             Architecture::Resnet(net) => {
                 check("blocks", net.blocks, 0, 80)?;
@@ -233,17 +280,16 @@ impl NetSpec {
             list.conv(&name, "2", net.channels, net.channels, 3);
         }
         list.conv("policy", "", net.policy_channels, net.channels, 1);
-        if self.policy.planes > 0 {
-            let shape = vec![self.policy.planes, net.policy_channels, 1, 1];
-            list.kernel("policy.spatial.weight".into(), shape, net.policy_channels, HEAD_GAIN);
-            list.push("policy.spatial.bias".into(), vec![self.policy.planes], Role::Bias);
-        }
-        if self.policy.flat > 0 {
-            list.linear("policy.flat", self.policy.flat, net.policy_channels * cells, HEAD_GAIN);
-        }
+        list.slots("policy", self.policy, net.policy_channels, cells);
         list.conv("value", "", net.value_channels, net.channels, 1);
         list.linear("value.hidden", net.value_hidden, net.value_channels * cells, 1.0);
         list.linear("value.out", VALUE_OUTPUTS, net.value_hidden, HEAD_GAIN);
+        if self.auxiliary.any() {
+            list.conv("auxiliary", "", net.policy_channels, net.channels, 1);
+        }
+        for (name, shape) in self.auxiliary_heads() {
+            list.slots(name, shape, net.policy_channels, cells);
+        }
     }
 
     fn mlp_tensors(&self, net: &Mlp, list: &mut TensorList) {
@@ -254,6 +300,9 @@ impl NetSpec {
         }
         list.linear("policy.out", self.action_count(), inputs, HEAD_GAIN);
         list.linear("value.out", VALUE_OUTPUTS, inputs, HEAD_GAIN);
+        for (name, shape) in self.auxiliary_heads() {
+            list.linear(&format!("{name}.out"), shape.slots(self.input.cells()), inputs, HEAD_GAIN);
+        }
     }
 
     /// Trainable numbers.
@@ -322,6 +371,17 @@ impl TensorList {
         }
     }
 
+    /// The last layers of a head with so many input channels: `{name}.spatial` for slots of cells, `{name}.flat` for others.
+    fn slots(&mut self, name: &str, shape: PolicyShape, inputs: usize, cells: usize) {
+        if shape.planes > 0 {
+            self.kernel(format!("{name}.spatial.weight"), vec![shape.planes, inputs, 1, 1], inputs, HEAD_GAIN);
+            self.push(format!("{name}.spatial.bias"), vec![shape.planes], Role::Bias);
+        }
+        if shape.flat > 0 {
+            self.linear(&format!("{name}.flat"), shape.flat, inputs * cells, HEAD_GAIN);
+        }
+    }
+
     fn linear(&mut self, name: &str, outputs: usize, inputs: usize, gain: f32) {
         self.kernel(format!("{name}.weight"), vec![outputs, inputs], inputs, gain);
         self.push(format!("{name}.bias"), vec![outputs], Role::Bias);
@@ -337,6 +397,7 @@ mod tests {
             input: PlaneShape { channels: 8, height: 9, width: 9 },
             policy: PolicyShape { planes: 1, flat: 2 },
             architecture,
+            auxiliary: AuxiliaryHeads::default(),
         }
     }
 
@@ -364,6 +425,16 @@ mod tests {
         let a = 83;
         assert_eq!(mlp.action_count(), a);
         assert_eq!(mlp.parameter_count(), 648 * 10 + 10 + 10 * 7 + 7 + 7 * a + a + 7 * 3 + 3);
+
+        let auxiliary = AuxiliaryHeads { ending: PolicyShape { planes: 2, flat: 4 }, reply: true };
+        let both = [&spec_small, &mlp].map(|spec| NetSpec { auxiliary, ..spec.clone() });
+        let e = 2 * 81 + 4;
+        assert_eq!(both[0].ending_count(), e);
+        let of_cells = |planes: usize, flat: usize| (planes * 3 + planes) + flat * (3 * 81 + 1);
+        let heads = 3 * 4 + 2 * 3 + of_cells(2, 4) + of_cells(1, 2);
+        assert_eq!(both[0].parameter_count(), spec_small.parameter_count() + heads);
+        assert_eq!(both[1].parameter_count(), mlp.parameter_count() + 8 * (e + a));
+        assert_eq!(both.map(|spec| spec.played()), [spec_small, mlp]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Networks and inputs for the tests of this module.
 
 use crate::game::{PlaneShape, PolicyShape};
-use crate::net::spec::{Architecture, Mlp, NetSpec, Resnet, Role};
+use crate::net::spec::{Architecture, AuxiliaryHeads, Mlp, NetSpec, Resnet, Role};
 use crate::net::weights::Weights;
 use crate::util::rng::Stream;
 
@@ -10,6 +10,7 @@ pub fn spec(architecture: Architecture) -> NetSpec {
         input: PlaneShape { channels: 3, height: 4, width: 5 },
         policy: PolicyShape { planes: 2, flat: 3 },
         architecture,
+        auxiliary: AuxiliaryHeads::default(),
     }
 }
 

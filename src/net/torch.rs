@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tch::{Device, Kind, TchError, Tensor};
 
+use crate::game::PolicyShape;
 use crate::net::spec::{Architecture, NORM_EPSILON, NetSpec, Resnet};
 use crate::net::torch_infer::channels_last;
 use crate::net::weights::{WeightTensor, Weights, WeightsError};
@@ -30,6 +31,10 @@ pub struct TorchHeads {
     pub policy: Tensor,
     /// Logits of win, draw and loss of the player to move, `[B, 3]`, float32.
     pub value: Tensor,
+    /// Logits of what will hold in the final position, `[B, E]`, float32, where the network has that head.
+    pub ending: Option<Tensor>,
+    /// Logits of the opponent's next move, `[B, A]`, float32, where the network has that head.
+    pub reply: Option<Tensor>,
 }
 
 /// A trainable tensor.
@@ -160,20 +165,33 @@ impl TorchNet {
             let y = self.conv_norm(&name, "2", &y.f_relu()?, train)?;
             x = y.f_add(&x)?.f_relu()?;
         }
-        Ok(TorchHeads { policy: self.policy_head(&x, train)?, value: self.value_head(&x, train)? })
+        let features = self.conv_norm("policy", "", &x, train)?.f_relu()?;
+        let policy = self.slots("policy", self.spec.policy, &features)?;
+        let value = self.value_head(&x, train)?;
+        if !self.spec.auxiliary.any() {
+            return Ok(TorchHeads { policy, value, ending: None, reply: None });
+        }
+        let features = self.conv_norm("auxiliary", "", &x, train)?.f_relu()?;
+        let head = |name| self.auxiliary_shape(name).map(|shape| self.slots(name, shape, &features)).transpose();
+        Ok(TorchHeads { policy, value, ending: head("ending")?, reply: head("reply")? })
     }
 
-    fn policy_head(&self, trunk: &Tensor, train: bool) -> Result<Tensor, TorchError> {
-        let features = self.conv_norm("policy", "", trunk, train)?.f_relu()?;
+    /// The shape of an auxiliary head, where there is one of this name.
+    fn auxiliary_shape(&self, name: &str) -> Option<PolicyShape> {
+        self.spec.auxiliary_heads().find(|(known, _)| *known == name).map(|(_, shape)| shape)
+    }
+
+    /// The last layers of a head whose slots lie as `shape` says.
+    fn slots(&self, name: &str, shape: PolicyShape, features: &Tensor) -> Result<Tensor, TorchError> {
         let mut parts = Vec::new();
-        if self.spec.policy.planes > 0 {
-            let weight = self.tensor("policy.spatial.weight").f_to_kind(self.precision)?;
-            let bias = self.tensor("policy.spatial.bias").f_to_kind(self.precision)?;
+        if shape.planes > 0 {
+            let weight = self.tensor(&format!("{name}.spatial.weight")).f_to_kind(self.precision)?;
+            let bias = self.tensor(&format!("{name}.spatial.bias")).f_to_kind(self.precision)?;
             let planes = features.f_conv2d(&weight, Some(&bias), [1, 1], [0, 0], [1, 1], 1)?;
             parts.push(flat(&planes)?);
         }
-        if self.spec.policy.flat > 0 {
-            parts.push(self.linear("policy.flat", &flat(&features)?)?);
+        if shape.flat > 0 {
+            parts.push(self.linear(&format!("{name}.flat"), &flat(features)?)?);
         }
         Ok(Tensor::f_cat(&parts, 1)?)
     }
@@ -189,7 +207,9 @@ impl TorchNet {
         for layer in 0..layers {
             x = self.linear(&format!("layers.{layer}"), &x)?.f_relu()?;
         }
-        Ok(TorchHeads { policy: self.linear("policy.out", &x)?, value: self.linear("value.out", &x)? })
+        let head = |name| self.auxiliary_shape(name).map(|_| self.linear(&format!("{name}.out"), &x)).transpose();
+        let (policy, value) = (self.linear("policy.out", &x)?, self.linear("value.out", &x)?);
+        Ok(TorchHeads { policy, value, ending: head("ending")?, reply: head("reply")? })
     }
 
     /// Convolution that keeps the board's size, then batch normalisation; in and out are of `self.precision`.

@@ -81,6 +81,12 @@ impl Weights {
         Self(spec.tensors().into_iter().map(tensor).collect())
     }
 
+    /// Those of the tensors that `spec` has.
+    pub fn part(&self, spec: &NetSpec) -> Self {
+        let found = |info: TensorInfo| self.0.get(&info.name).map(|tensor| (info.name.clone(), tensor.clone()));
+        Self(spec.tensors().into_iter().filter_map(found).collect())
+    }
+
     /// Whether the normalisations are folded into the layers before them, as in exported files: they are those of
     /// `identity`, which no training leaves. Such weights serve, but training would go wrong with them.
     pub fn is_folded(&self, spec: &NetSpec) -> bool {

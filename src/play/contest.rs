@@ -93,7 +93,7 @@ impl<G: Game> Tables<G> for Pairs<'_, G> {
         drop(openings);
         let seats = if index.is_multiple_of(2) { [a, b] } else { [b, a] };
         let random = self.random(pair, seats);
-        Some(Table { index: index as u64, seats, start: opening.start, opening: opening.moves, random })
+        Some(Table { index: index as u64, seats, start: opening.start, opening: opening.moves, script: None, random })
     }
 }
 

@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::pool::{Clock, Finished, PoolStats, Table};
-use super::seat::{Choice, Mover, Player, SearchSeat, Turn};
+use super::pool::{Clock, Finished, PoolStats, Script, Table};
+use super::resign::Despair;
+use super::seat::{Choice, Mover, Player, SearchSeat, Teaching, Turn};
 use crate::data::{Finish, GameRecord, PlyKind, PlyRecord, RecordEnd};
 use crate::eval::Leaves;
 use crate::game::{Action, Game, Outcome, Player as Side, WdlAbs, WdlPov, full_name};
@@ -44,6 +45,9 @@ pub(super) struct Running<G: Game> {
     plies: Vec<PlyRecord>,
     /// Of each full search its ply and how much it changed the prior, in nats.
     surprises: Vec<(usize, f64)>,
+    /// Counts hopeless searches, in a game where players may give up.
+    despair: Option<Despair>,
+    script: Option<Script>,
     random: Stream,
     /// Whether the search of the current move has begun, and if so whether it is a full one.
     searching: Option<PlyKind>,
@@ -54,7 +58,9 @@ pub(super) struct Running<G: Game> {
 }
 
 impl<G: Game> Running<G> {
-    pub(super) fn new(game: &G, players: &[Player<G>], table: Table<G>) -> Self {
+    pub(super) fn new(game: &G, players: &[Player<G>], mut table: Table<G>) -> Self {
+        let resign = players[table.seats[0]].seat.batched().and_then(|search| search.teaching.resign);
+        let may_resign = resign.is_some_and(|resign| table.random.unit() >= f64::from(resign.play_on));
         let mut state = table.start;
         let start = game.state_text(&state);
         let mut plies = Vec::new();
@@ -76,6 +82,8 @@ impl<G: Game> Running<G> {
             trees,
             plies,
             surprises: Vec::new(),
+            despair: may_resign.then(Despair::default),
+            script: table.script,
             random: table.random,
             searching: None,
             legal: Vec::new(),
@@ -129,13 +137,16 @@ impl<G: Game> Running<G> {
                     let own = self.trees[tree].as_ref().expect("a searching player has a tree");
                     let summary = own.summary().expect("the root of a finished search is evaluated");
                     let temperature = seat.temperature.at(at.game.ply(&self.state));
-                    let chosen = summary.choose(temperature, &mut self.random);
+                    let chosen = match &self.script {
+                        Some(script) => position_of(script.moves[self.plies.len()], &summary),
+                        None => summary.choose(temperature, &mut self.random),
+                    };
                     if kind == PlyKind::Full && seat.teaching.surprise_share > 0.0 {
                         self.surprises.push((self.plies.len(), surprise(&summary)));
                     }
                     self.play(at, searched(&summary, chosen, kind));
-                    if let (true, None, Some(outcome)) = (seat.teaching.end_proven, self.end, summary.proven) {
-                        self.end = Some(RecordEnd { outcome, reason: Finish::Proven });
+                    if self.end.is_none() && self.script.is_none() {
+                        self.end = self.ends_early(seat.teaching, side, &summary);
                     }
                 }
                 None => {
@@ -150,6 +161,18 @@ impl<G: Game> Running<G> {
             spent(side, true);
         }
         Step::Over
+    }
+
+    /// How the game ends after a move of `side` with which the rules do not end it, if it does.
+    fn ends_early(&mut self, teaching: Teaching, side: Side, summary: &SearchSummary) -> Option<RecordEnd> {
+        let hopeless = match (&mut self.despair, teaching.resign) {
+            (Some(despair), Some(resign)) => despair.after(resign, side, summary.value),
+            _ => false,
+        };
+        match summary.proven {
+            Some(outcome) if teaching.end_proven => Some(RecordEnd { outcome, reason: Finish::Proven }),
+            _ => hopeless.then_some(RecordEnd { outcome: Outcome::Win(side.other()), reason: Finish::Resigned }),
+        }
     }
 
     /// Begins or continues the search of a move; `None` when it is finished.
@@ -210,6 +233,10 @@ impl<G: Game> Running<G> {
         }
         at.game.play(&mut self.state, action);
         self.end = at.game.end(&self.state).map(RecordEnd::from);
+        if let (None, Some(script)) = (self.end, &self.script) {
+            // The rules need not have ended it.
+            self.end = (script.moves.len() == self.plies.len()).then_some(script.end);
+        }
         at.stats.moves.fetch_add(1, Relaxed);
     }
 
@@ -285,6 +312,11 @@ fn surprise_weights(surprises: &[(usize, f64)], share: f32) -> Vec<f32> {
         false => 1.0,
     };
     surprises.iter().map(|&(_, surprise)| weight(surprise)).collect()
+}
+
+/// Where the summary of a search has a legal move.
+fn position_of(action: Action, summary: &SearchSummary) -> usize {
+    summary.moves.iter().position(|m| m.action == action).expect("a search has every legal move")
 }
 
 /// The record of a searched move. Only a full search leaves a policy target.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::Engine;
+use super::resign::ResignParams;
 use super::timed::{MctsMover, TimedMover};
 use crate::eval::{EvalError, Evaluator};
 use crate::game::{Action, Game, Solver, WdlAbs};
@@ -96,6 +97,8 @@ pub struct FastMoves {
 pub struct Teaching {
     /// Whether a game ends when a search has proven its result.
     pub end_proven: bool,
+    /// When players give up; `None` for never.
+    pub resign: Option<ResignParams>,
     /// Share of the weight of a game's full searches that is dealt out by how much each changed the prior (policy surprise weighting:
     /// Wu, "Other methods implemented in KataGo"): `weight = 1 - share + share * KL / mean KL`, where `KL` is the divergence of the
     /// searched policy from the prior.

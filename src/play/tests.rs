@@ -10,7 +10,7 @@ use crate::eval::{
     Cached, Counting, EvalCache, EvalError, EvalWork, Evaluations, Evaluator, HashEval, Leaves, Symmetrized,
     SymmetryMode, Uniform,
 };
-use crate::game::Game;
+use crate::game::{Game, Outcome};
 use crate::games::connect4::ConnectFour;
 use crate::games::tictactoe::TicTacToe;
 use crate::search::{Algorithm, RootNoise, SearchParams};
@@ -37,6 +37,7 @@ impl<G: Game> Tables<G> for Count<G> {
             seats: [0, 0],
             start: opening.start,
             opening: opening.moves,
+            script: None,
             random,
         })
     }
@@ -350,10 +351,94 @@ fn games_end_when_they_are_proven_and_stay_what_they_were_until_then() {
 }
 
 #[test]
+fn who_gives_up_loses_and_what_that_is_worth_is_known_from_games_played_on() {
+    let game: ConnectFour = new();
+    // Searches of hash values below 0.45 are no rarity.
+    let resign = |play_on| ResignParams { score: 0.45, searches: 1, play_on };
+    let play = |play_on| taught(&game, Teaching { resign: Some(resign(play_on)), ..Teaching::default() });
+    let (whole, ended) = (play(1.0), play(0.0));
+    let mut wrong = 0;
+    for (whole, ended) in whole.iter().zip(&ended) {
+        assert_ne!(whole.end.reason, Finish::Resigned);
+        let moves = |record: &GameRecord| record.plies.iter().map(|ply| ply.action).collect::<Vec<_>>();
+        assert!(moves(whole).starts_with(&moves(ended)));
+        let (last, _) = ended.replay(&game).unwrap().last().unwrap();
+        if ended.end.reason == Finish::Resigned {
+            assert_eq!(ended.end.outcome, Outcome::Win(game.to_move(&last).other()));
+            wrong += u64::from(whole.end.outcome != ended.end.outcome);
+        } else {
+            assert_eq!(whole.plies.len(), ended.plies.len());
+        }
+    }
+    let resigned = ended.iter().filter(|record| record.end.reason == Finish::Resigned).count() as u64;
+    assert!(resigned > 2, "{resigned}");
+    let of = |records: &[GameRecord]| Resignations::of(&game, resign(0.5), records);
+    assert_eq!(of(&ended), Resignations { resigned, played_on: 0, wrong: 0 });
+    assert_eq!(of(&whole), Resignations { resigned: 0, played_on: resigned, wrong });
+    assert_eq!(of(&whole).wrong_share(), Some(wrong as f64 / resigned as f64));
+    assert_eq!(of(&ended).wrong_share(), None);
+}
+
+/// Old games as a pool plays them.
+struct Again<'a>(&'a ConnectFour, Vec<GameRecord>, AtomicUsize);
+
+impl Tables<ConnectFour> for Again<'_> {
+    fn next(&self) -> Option<Table<ConnectFour>> {
+        let Self(game, records, next) = self;
+        let record = records.get(next.fetch_add(1, Relaxed))?;
+        let moves: Vec<_> = record.plies.iter().map(|ply| ply.action).collect();
+        let opening = record.plies.iter().take_while(|ply| ply.kind == PlyKind::Opening).count();
+        Some(Table {
+            index: u64::from(record.index),
+            seats: [0, 0],
+            start: game.parse_state(&record.start).unwrap(),
+            opening: moves[..opening].to_vec(),
+            script: Some(Script { moves, end: record.end }),
+            random: Stream::test(u64::from(record.index)),
+        })
+    }
+}
+
+#[test]
+fn old_games_are_searched_anew_move_by_move() {
+    let game: ConnectFour = new();
+    let resign = Some(ResignParams { score: 0.45, searches: 2, play_on: 0.0 });
+    let old = taught(&game, Teaching { resign, ..Teaching::default() });
+    // Another network, which finds other moves and would give up elsewhere.
+    let mut player = self_player::<ConnectFour>(Algorithm::Gumbel);
+    if let Seat::Search(seat) = &mut player.seat {
+        seat.evaluators = Arc::new(|| HashEval::new(99));
+        seat.teaching.resign = resign;
+    }
+    let tables = Again(&game, old.clone(), AtomicUsize::new(0));
+    let found = Mutex::new(Vec::new());
+    let pool = PoolParams { threads: 2, slots: 3 };
+    play_pool(&game, &[player], &tables, pool, &|| false, &PoolStats::default(), &|game| {
+        found.lock().unwrap().push(game.record);
+    })
+    .unwrap();
+    let mut found = found.into_inner().unwrap();
+    found.sort_by_key(|record| record.index);
+    assert_eq!(found.len(), old.len());
+    let mut changed = 0;
+    for (new, old) in found.iter().zip(&old) {
+        assert_eq!((&new.start, new.end), (&old.start, old.end));
+        assert_eq!(new.plies.len(), old.plies.len());
+        for (new, old) in new.plies.iter().zip(&old.plies) {
+            assert_eq!(new.action, old.action);
+            assert_eq!(new.kind == PlyKind::Opening, old.kind == PlyKind::Opening);
+            changed += usize::from(new.kind == PlyKind::Full && new.value != old.value);
+        }
+        new.replay(&game).unwrap().for_each(drop);
+    }
+    assert!(changed > 50, "{changed}");
+}
+
+#[test]
 fn surprising_searches_weigh_more_and_the_whole_as_much() {
     let game: TicTacToe = new();
     let (plain, weighed) =
-        (taught(&game, Teaching::default()), taught(&game, Teaching { surprise_share: 0.5, end_proven: false }));
+        (taught(&game, Teaching::default()), taught(&game, Teaching { surprise_share: 0.5, ..Teaching::default() }));
     for (plain, weighed) in plain.iter().zip(&weighed) {
         let full = || weighed.plies.iter().filter(|ply| ply.kind == PlyKind::Full);
         let count = full().count() as f32;

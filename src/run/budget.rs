@@ -248,7 +248,7 @@ impl GameVisitor for Predict<'_> {
         let outlook = Outlook {
             config,
             engine,
-            spec: NetSpec::for_game(&game, config.network.clone()),
+            spec: config.trained_networks(&game).max_by_key(NetSpec::parameter_count).expect("a run has a network"),
             generations: generations(config, state, nature.mean_plies).filter(|&generations| generations <= MOST),
             nature,
             done: u64::from(state.generation) - 1,

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::gate::{GateMode, GateParams};
 use super::generate::SelfPlayParams;
+use super::growth::GrowthParams;
 use super::keep::KeepParams;
 use super::stop::StopParams;
 use super::strict::{ConfigErrors, Findings, Reader, resolved_value};
@@ -47,6 +48,9 @@ pub struct RunConfig {
     /// The network.
     #[serde(default)]
     pub network: Architecture,
+    /// Other networks that take over while the run goes on, in the order of their generations.
+    #[serde(default)]
+    pub growth: Vec<GrowthParams>,
     /// The tree search, in self-play and gate.
     #[serde(default)]
     pub search: SearchParams,
@@ -166,17 +170,19 @@ pub fn opening_plies<G: Game>(game: &G) -> u32 {
 
 /// What ranges alone cannot say.
 fn check(config: &RunConfig, findings: &mut Findings) {
-    struct Shapes<'a>(&'a RunConfig);
+    struct Shapes<'a>(&'a RunConfig, &'a mut Findings);
     impl GameVisitor for Shapes<'_> {
-        type Output = Option<String>;
-        fn visit<G: Game>(self, game: G) -> Option<String> {
-            NetSpec::for_game(&game, self.0.network.clone()).validate().err().map(|error| error.to_string())
+        type Output = ();
+        fn visit<G: Game>(self, game: G) {
+            let Self(config, findings) = self;
+            if let Err(error) = NetSpec::for_game(&game, config.network.clone()).validate() {
+                findings.add("network", error.to_string());
+            }
+            config.check_growth(&game, findings);
         }
     }
     // Whether there is such a game, `check_game` has said before.
-    if let Ok(Some(problem)) = games::dispatch(&config.game, Shapes(config)) {
-        findings.add("network", problem);
-    }
+    let _ = games::dispatch(&config.game, Shapes(config, findings));
     for problem in config.training.problems() {
         findings.add(format!("training.{}", problem.field), problem.to_string());
     }

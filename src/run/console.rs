@@ -10,6 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::event::{Event, Gate, Phase, SelfPlay, TrainStep, Verdict};
 use super::observer::{ObserveError, Observer};
+use crate::play::Resignations;
 
 /// Time between two plain lines of progress.
 const EVERY: Duration = Duration::from_secs(10);
@@ -234,6 +235,12 @@ fn self_play(summary: &SelfPlay) -> String {
     {
         if share > 0.0 {
             text += &format!(", {} {what}", percent(share));
+        }
+    }
+    if let Some(Resignations { resigned, played_on, wrong }) = summary.resignations {
+        text += &format!(", {} resigned", percent(resigned as f64 / summary.played.games.max(1) as f64));
+        if played_on > 0 {
+            text += &format!(" ({wrong} of {played_on} played on would have been wrong)");
         }
     }
     if summary.played.games > 1 && summary.played.distinct_share < 0.995 {

@@ -35,7 +35,7 @@ use crate::game::{Game, full_name};
 use crate::net::{
     Checkpoint, CheckpointError, CheckpointInfo, GameMismatch, InferenceFactory, NetSpec, OpenError, Resolved, Weights,
 };
-use crate::play::{PoolError, PoolParams, PoolStats};
+use crate::play::{PoolError, PoolParams, PoolStats, Resignations};
 use crate::train::{TrainError, Trainer};
 use crate::util::machine::cpu_seconds;
 use crate::util::publish::{PublishError, write_atomic};
@@ -64,6 +64,11 @@ pub enum RunError {
          training_threads): restore the run's own files from a copy"
     )]
     OtherRun { folder: String },
+    #[error(
+        "generation {generation} of this run made a {made}, but by the config it is a {asked}: `growth` can change only for \
+         generations that are still to come"
+    )]
+    Grown { generation: u32, made: NetSpec, asked: NetSpec },
     #[error("{} of the generation in progress cannot be used: {problem}; restore it from a copy", .file.display())]
     Games { file: PathBuf, problem: String },
     #[error("{} holds the network of generation {found}: restore the right one from a copy", .file.display())]
@@ -110,7 +115,6 @@ pub enum Ended {
 pub struct Cycle<'a, G: Game> {
     game: G,
     config: &'a RunConfig,
-    spec: NetSpec,
     resolved: Resolved,
     dir: &'a RunDir,
     name: String,
@@ -145,7 +149,6 @@ impl<'a, G: Game> Cycle<'a, G> {
     ) -> Result<Self, RunError> {
         let name = dir.root().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let mut cycle = Self {
-            spec: NetSpec::for_game(&game, config.network.clone()),
             window: ReplayWindow::new(config.replay.clone(), config.samples.clone()),
             hours_before: 0.0,
             cpu_began: cpu_seconds().unwrap_or(0.0),
@@ -275,11 +278,17 @@ impl<'a, G: Game> Cycle<'a, G> {
         self.tidy(&ends)
     }
 
-    /// The weights that every training of this run begins with.
+    /// The network of a generation, as it plays.
+    fn spec(&self, generation: u32) -> NetSpec {
+        NetSpec::for_game(&self.game, self.config.network_of(generation).clone())
+    }
+
+    /// The weights that this run begins with.
     fn beginning(&self) -> Result<Weights, RunError> {
+        let spec = self.spec(0);
         match &self.config.start {
-            None => Ok(Weights::init(&self.spec, &mut Stream::keyed(self.config.seed, Purpose::Weights, &[]))),
-            Some(file) if self.state.mark == 0 => Ok(start_network(&self.game, &self.spec, file)?.weights),
+            None => Ok(Weights::init(&spec, &mut Stream::keyed(self.config.seed, Purpose::Weights, &[]))),
+            Some(file) if self.state.mark == 0 => Ok(start_network(&self.game, &spec, file)?.weights),
             // The file itself is needed only once.
             Some(_) => Ok(self.checkpoint(0)?.weights),
         }
@@ -299,7 +308,7 @@ impl<'a, G: Game> Cycle<'a, G> {
             generation,
             run: self.name.clone(),
             elo: rating,
-            ..CheckpointInfo::untrained(&self.game, self.spec.clone())
+            ..CheckpointInfo::untrained(&self.game, self.spec(generation))
         };
         Ok(Checkpoint { info, weights }.save(&self.dir.checkpoint(generation))?)
     }
@@ -328,8 +337,18 @@ impl<'a, G: Game> Cycle<'a, G> {
 
     fn source(&self, generation: u32, cache_megabytes: u32, view: SymmetryMode) -> Result<Arc<NetSource<G>>, RunError> {
         let checkpoint = self.checkpoint(generation)?;
-        let factory = InferenceFactory::open_with(&self.spec, &checkpoint.weights, self.resolved.clone())?;
+        let factory =
+            InferenceFactory::open_with(&checkpoint.info.network, &checkpoint.weights, self.resolved.clone())?;
         Ok(Arc::new(NetSource::new(Arc::new(factory), cache_megabytes).seen_through(view)))
+    }
+
+    /// Training steps of this generation, of whose games so many positions count; those of a new network are more.
+    fn training_steps(&self, fresh: f64) -> u64 {
+        let batch_size = self.config.training.batch_size;
+        let steps = self.config.replay.training_steps(fresh, batch_size);
+        let passes = self.config.growth_at(self.state.generation).map_or(0.0, |step| step.passes);
+        let further = passes * self.window.stats().positions as f64 / batch_size as f64;
+        (steps + further.ceil() as u64).max(1)
     }
 
     /// Plays the games of the generation that are missing.
@@ -358,6 +377,7 @@ impl<'a, G: Game> Cycle<'a, G> {
                 game: &self.game,
                 params,
                 search: &self.config.search,
+                window: &self.window,
                 seed: self.config.seed,
                 generation,
                 evaluators: source.clone(),
@@ -389,7 +409,9 @@ impl<'a, G: Game> Cycle<'a, G> {
         let counted = self.state.window_totals.last().copied().unwrap_or(0);
         let total = counted + (self.window.total_steps() - steps_before);
         let pool = self.pool.unwrap_or(PoolParams { threads: 1, slots: 1 });
-        self.tell(&Event::SelfPlay(self_play(&records, generation, &stats, hit_share, pool, began)))?;
+        let resign = self.config.selfplay.resign;
+        let resignations = resign.map(|params| Resignations::of(&self.game, params, &records));
+        self.tell(&Event::SelfPlay(self_play(&records, resignations, generation, &stats, hit_share, pool, began)))?;
         let window = self.window.stats();
         self.tell(&Event::Replay(Replay {
             generation,
@@ -410,8 +432,7 @@ impl<'a, G: Game> Cycle<'a, G> {
         self.state.window_totals.push(total);
         self.state.games += records.len() as u64;
         self.state.positions += records.iter().map(|record| record.plies.len() as u64).sum::<u64>();
-        let steps = self.config.replay.training_steps(fresh, self.config.training.batch_size).max(1);
-        self.state.stage = Stage::Learn { done: 0, total: steps };
+        self.state.stage = Stage::Learn { done: 0, total: self.training_steps(fresh) };
         self.save()
     }
 }

@@ -3,6 +3,8 @@
 //! The numbers of an event come out of one method, [`Event::scalars`], so that all who record them record
 //! the same.
 
+use crate::play::Resignations;
+
 /// A phase of the cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -80,6 +82,10 @@ pub struct TrainStep {
     pub policy_loss: f64,
     /// Cross-entropy of win, draw and loss with the target, in nats.
     pub value_loss: f64,
+    /// Binary cross-entropy of a fact of the final position, in nats; 0 where it is not trained.
+    pub ending_loss: f64,
+    /// Cross-entropy of the opponent's next move, in nats; 0 where it is not trained.
+    pub reply_loss: f64,
     /// What the optimizer minimises: the weighted sum of the loss terms.
     pub total_loss: f64,
     /// Share of positions where the policy's first move is the target's, 0 to 1.
@@ -131,6 +137,8 @@ pub struct SelfPlay {
     pub generation: u32,
     /// Its games.
     pub played: GamesSummary,
+    /// What giving up has come to; `None` where nobody may.
+    pub resignations: Option<Resignations>,
     /// Games of a whole second of the phase.
     pub games_per_second: f64,
     /// Positions of a whole second of the phase.

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::data::{OldGame, ReplayWindow};
 use crate::eval::SymmetryMode;
 use crate::game::Game;
 use crate::play::{
-    EvaluatorSource, FastMoves, Finished, Opening, Player, PoolError, PoolParams, PoolStats, SearchSeat, Seat, Table,
-    Tables, Teaching, Temperature, play_pool, random_opening,
+    EvaluatorSource, FastMoves, Finished, Opening, Player, PoolError, PoolParams, PoolStats, ResignParams, Script,
+    SearchSeat, Seat, Table, Tables, Teaching, Temperature, play_pool, random_opening,
 };
 use crate::search::{RootNoise, SearchParams};
 use crate::util::rng::{Purpose, Stream};
@@ -71,6 +72,8 @@ pub struct SelfPlayParams {
     /// Whether a game ends when a search has proven its result, rather than when the rules end it.
     #[schemars(extend("x-paper" = "false (AlphaZero)"))]
     pub end_proven: bool,
+    /// When players give up; null for never.
+    pub resign: Option<ResignParams>,
     /// Share of the weight of a game's full searches that is dealt out by how much each changed the prior (policy surprise weighting,
     /// Wu, KataGo's methods): such positions are drawn more often.
     #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "share of the weight", "x-paper" = "0.5 (KataGo), 0 (AlphaZero)"))]
@@ -90,6 +93,10 @@ pub struct SelfPlayParams {
     /// PUCT: concentration of the Dirichlet noise, shared evenly by the legal moves.
     #[schemars(range(min = 0.01, max = 10_000.0), extend("x-unit" = "none", "x-paper" = "10.83 (KataGo)"))]
     pub noise_concentration: f32,
+    /// Share of games that are old ones of the replay window, whose moves and result stay while the network of now searches every
+    /// position anew (reanalysis).
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "share of the games", "x-paper" = "0 (AlphaZero)"))]
+    pub reanalysed_share: f32,
     /// Share of games that begin with random moves.
     #[schemars(range(min = 0.0, max = 1.0), extend("x-unit" = "share of the games", "x-paper" = "0 (AlphaZero)"))]
     pub opening_share: f32,
@@ -118,12 +125,14 @@ impl Default for SelfPlayParams {
             full_share: 1.0,
             fast_simulations: 16,
             end_proven: false,
+            resign: None,
             surprise_share: 0.0,
             temperature: 1.0,
             temperature_plies: 16,
             temperature_later: 0.2,
             noise_fraction: 0.25,
             noise_concentration: 10.83,
+            reanalysed_share: 0.0,
             opening_share: 0.1,
             opening_plies: 4,
             threads: None,
@@ -152,7 +161,11 @@ impl SelfPlayParams {
             noise: Some(noise),
             gumbel_noise: true,
             fast: (self.full_share < 1.0).then_some(fast),
-            teaching: Teaching { end_proven: self.end_proven, surprise_share: self.surprise_share },
+            teaching: Teaching {
+                end_proven: self.end_proven,
+                resign: self.resign,
+                surprise_share: self.surprise_share,
+            },
         };
         Player::new("self", Seat::Search(seat))
     }
@@ -172,18 +185,35 @@ impl SelfPlayParams {
 struct Generation<'a, G: Game> {
     game: &'a G,
     params: &'a SelfPlayParams,
+    window: &'a ReplayWindow,
     missing: Vec<u64>,
     next: AtomicUsize,
     seed: u64,
     generation: u32,
 }
 
+impl<G: Game> Generation<'_, G> {
+    /// The game of the window that is searched anew instead of playing another one, if it is this one's turn.
+    fn old_game(&self, random: &mut Stream) -> Option<OldGame> {
+        let share = f64::from(self.params.reanalysed_share);
+        if share > 0.0 && random.unit() < share { self.window.old_game(random) } else { None }
+    }
+}
+
 impl<G: Game> Tables<G> for Generation<'_, G> {
     fn next(&self) -> Option<Table<G>> {
         let &index = self.missing.get(self.next.fetch_add(1, Relaxed))?;
         let mut random = Stream::keyed(self.seed, Purpose::SelfPlay, &[u64::from(self.generation), index]);
+        if let Some(old) = self.old_game(&mut random) {
+            let start =
+                old.start.as_deref().map(|text| self.game.parse_state(text).expect("games of the window were checked"));
+            let start = start.unwrap_or_else(|| self.game.startpos());
+            let opening = old.moves[..old.opening].to_vec();
+            let script = Some(Script { moves: old.moves, end: old.end });
+            return Some(Table { index, seats: [0, 0], start, opening, script, random });
+        }
         let opening = self.params.opening(self.game, &mut random);
-        Some(Table { index, seats: [0, 0], start: opening.start, opening: opening.moves, random })
+        Some(Table { index, seats: [0, 0], start: opening.start, opening: opening.moves, script: None, random })
     }
 }
 
@@ -195,6 +225,8 @@ pub struct Generate<'a, G: Game> {
     pub params: &'a SelfPlayParams,
     /// Section `search`.
     pub search: &'a SearchParams,
+    /// Games of the generations before.
+    pub window: &'a ReplayWindow,
     /// The run's seed.
     pub seed: u64,
     /// Number of the generation.
@@ -223,6 +255,7 @@ impl<G: Game> Generate<'_, G> {
         let tables = Generation {
             game: self.game,
             params: self.params,
+            window: self.window,
             missing,
             next: AtomicUsize::new(0),
             seed: self.seed,

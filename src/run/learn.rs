@@ -4,8 +4,9 @@ use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use super::event::TrainStep;
-use crate::data::{Batch, ReplayWindow, SampleError, SampleKey, Sampler};
+use crate::data::{Batch, FurtherTargets, ReplayWindow, SampleError, SampleKey, Sampler};
 use crate::game::Game;
+use crate::net::NetSpec;
 use crate::train::{CalibrationBin, StepStats, TrainError, Trainer};
 
 /// Batches that wait for the trainer while it works.
@@ -63,6 +64,12 @@ pub struct Taught {
 }
 
 impl<G: Game> Lesson<'_, G> {
+    /// An empty batch with room for what the network is trained on.
+    pub fn batch(&self, network: &NetSpec) -> Batch {
+        let further = FurtherTargets { ending: network.ending_count() > 0, reply: network.auxiliary.reply };
+        Batch::new(self.game, self.batch_size, further)
+    }
+
     /// The batch of a step. It depends on seed, generation and number of the step alone.
     ///
     /// # Errors
@@ -87,13 +94,14 @@ impl<G: Game> Lesson<'_, G> {
         reject: &mut dyn FnMut(Rejected<'_>) -> bool,
     ) -> Result<Taught, LearnError> {
         let mut figures = Figures::new(self.generation);
+        let network = trainer.spec().clone();
         std::thread::scope(|scope| {
             let (filled, ready) = sync_channel::<Result<Batch, SampleError>>(AHEAD);
             let (used, spare) = sync_channel::<Batch>(AHEAD + 2);
             let range = steps.clone();
             scope.spawn(move || {
                 for step in range {
-                    let mut batch = spare.try_recv().unwrap_or_else(|_| Batch::new(self.game, self.batch_size));
+                    let mut batch = spare.try_recv().unwrap_or_else(|_| self.batch(&network));
                     let result = self.fill(step, &mut batch).map(|()| batch);
                     let failed = result.is_err();
                     // The trainer stops listening when it is interrupted.
@@ -151,6 +159,8 @@ impl Figures {
         for (sum, value) in [
             (&mut self.sums.policy_loss, report.policy),
             (&mut self.sums.value_loss, report.value),
+            (&mut self.sums.ending_loss, report.ending),
+            (&mut self.sums.reply_loss, report.reply),
             (&mut self.sums.total_loss, report.total),
             (&mut self.sums.policy_accuracy, report.policy_accuracy),
             (&mut self.sums.policy_entropy, report.policy_entropy),
@@ -173,6 +183,8 @@ impl Figures {
             generation: self.generation,
             policy_loss: s.policy_loss / count,
             value_loss: s.value_loss / count,
+            ending_loss: s.ending_loss / count,
+            reply_loss: s.reply_loss / count,
             total_loss: s.total_loss / count,
             policy_accuracy: s.policy_accuracy / count,
             policy_entropy: s.policy_entropy / count,

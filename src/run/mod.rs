@@ -10,6 +10,7 @@ pub mod engine;
 pub mod event;
 pub mod gate;
 pub mod generate;
+pub mod growth;
 mod journal;
 pub mod keep;
 pub mod learn;

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::event::{self, GamesSummary, SelfPlay};
 use crate::data::{Finish, GameRecord, PlyKind};
 use crate::game::{Outcome, Player as Side};
-use crate::play::{MatchReport, PoolParams, PoolStats};
+use crate::play::{MatchReport, PoolParams, PoolStats, Resignations};
 use crate::util::stats::{Tally as _, Verdict};
 
 fn per_second(count: u64, began: Instant) -> f64 {
@@ -46,6 +46,7 @@ impl GamesSummary {
 /// The figures of a generation's self-play. Rates are those of this process, shares those of all games.
 pub(super) fn self_play(
     records: &[GameRecord],
+    resignations: Option<Resignations>,
     generation: u32,
     stats: &PoolStats,
     hit_share: Option<f64>,
@@ -58,6 +59,7 @@ pub(super) fn self_play(
     SelfPlay {
         generation,
         played: GamesSummary::of(records),
+        resignations,
         games_per_second: per_second(stats.games.load(Relaxed), began),
         positions_per_second: per_second(stats.moves.load(Relaxed), began),
         simulations_per_second: per_second(stats.simulations.load(Relaxed), began),

@@ -43,7 +43,7 @@ fn scalar(tag: &'static str, help: &'static str, value: f64) -> Scalar {
 }
 
 fn train(step: &TrainStep) -> Vec<Scalar> {
-    vec![
+    let mut out = vec![
         scalar(
             "loss/policy",
             "Cross-entropy of the policy with the target over the legal moves, in nats.",
@@ -70,7 +70,19 @@ fn train(step: &TrainStep) -> Vec<Scalar> {
         scalar("train/gradient_norm", "Euclidean norm of the gradient before clipping.", step.grad_norm),
         scalar("train/learning_rate", "Learning rate of the step.", step.learning_rate),
         scalar("train/samples_per_second", "Positions trained on in a second.", step.samples_per_second),
-    ]
+    ];
+    // No network is that sure.
+    if step.ending_loss > 0.0 {
+        out.push(scalar(
+            "loss/ending",
+            "Binary cross-entropy of a fact of the final position, in nats.",
+            step.ending_loss,
+        ));
+    }
+    if step.reply_loss > 0.0 {
+        out.push(scalar("loss/reply", "Cross-entropy of the opponent's next move, in nats.", step.reply_loss));
+    }
+    out
 }
 
 fn self_play(summary: &SelfPlay) -> Vec<Scalar> {
@@ -109,6 +121,17 @@ fn self_play(summary: &SelfPlay) -> Vec<Scalar> {
         ),
         scalar("selfplay/distinct_share", "Share of games that differ from all others.", summary.played.distinct_share),
     ]);
+    if let Some(resignations) = &summary.resignations {
+        let share = resignations.resigned as f64 / summary.played.games.max(1) as f64;
+        out.push(scalar("selfplay/resigned_share", "Share of games in which a player gave up.", share));
+        if let Some(wrong) = resignations.wrong_share() {
+            out.push(scalar(
+                "selfplay/wrong_resign_share",
+                "Share of the games played on to measure it in which giving up would have been wrong.",
+                wrong,
+            ));
+        }
+    }
     out
 }
 

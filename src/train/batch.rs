@@ -28,6 +28,21 @@ pub struct BatchView<'a> {
     pub value: &'a [f32],
     /// How much each row counts, `[B]`; not negative.
     pub weight: &'a [f32],
+    /// What the auxiliary heads should say.
+    pub auxiliary: AuxiliaryView<'a>,
+}
+
+/// Targets of a network's auxiliary heads; the lists of a head that the network has not are empty.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AuxiliaryView<'a> {
+    /// What holds in the final position, `[B, E]`, 0 or 1.
+    pub ending: &'a [f32],
+    /// How much each row counts for that, times its weight, `[B]`; not negative.
+    pub ending_weight: &'a [f32],
+    /// The opponent's next move, `[B, A]`: each row sums to 1, or is all zero where its weight is 0.
+    pub reply: &'a [f32],
+    /// How much each row counts for that, times its weight, `[B]`; not negative.
+    pub reply_weight: &'a [f32],
 }
 
 /// A batch whose parts have not the lengths that the network needs.
@@ -54,6 +69,12 @@ impl<'a> From<&'a Batch> for BatchView<'a> {
             policy_weight: &batch.policy_weight,
             value: &batch.value,
             weight: &batch.weight,
+            auxiliary: AuxiliaryView {
+                ending: &batch.ending,
+                ending_weight: &batch.ending_weight,
+                reply: &batch.reply,
+                reply_weight: &batch.reply_weight,
+            },
         }
     }
 }
@@ -68,7 +89,9 @@ impl<'a> BatchView<'a> {
         if size == 0 {
             return Err(BatchError { part: "size", found: 0, expected: 1, size });
         }
-        let widths = [spec.input.len(), actions, actions, 1, 3, 1];
+        let (endings, replies) = (spec.ending_count(), if spec.auxiliary.reply { actions } else { 0 });
+        let auxiliary = [endings, endings.min(1), replies, replies.min(1)];
+        let widths = [spec.input.len(), actions, actions, 1, 3, 1].into_iter().chain(auxiliary);
         for ((part, slice), per_row) in self.parts().into_iter().zip(widths) {
             if slice.len() != size * per_row {
                 return Err(BatchError { part, found: slice.len(), expected: size * per_row, size });
@@ -83,7 +106,7 @@ impl<'a> BatchView<'a> {
         self.parts().into_iter().find(bad).map(|(name, _)| name)
     }
 
-    fn parts(&self) -> [(&'static str, &'a [f32]); 6] {
+    fn parts(&self) -> [(&'static str, &'a [f32]); 10] {
         [
             ("planes", self.planes),
             ("legal", self.legal),
@@ -91,6 +114,10 @@ impl<'a> BatchView<'a> {
             ("policy_weight", self.policy_weight),
             ("value", self.value),
             ("weight", self.weight),
+            ("ending", self.auxiliary.ending),
+            ("ending_weight", self.auxiliary.ending_weight),
+            ("reply", self.auxiliary.reply),
+            ("reply_weight", self.auxiliary.reply_weight),
         ]
     }
 
@@ -100,11 +127,12 @@ impl<'a> BatchView<'a> {
     /// # Errors
     /// When the disk refuses.
     pub fn save(&self, path: &Path, about: &str) -> Result<(), PublishError> {
-        let views = self.parts().map(|(name, numbers)| {
+        let parts = self.parts().into_iter().filter(|(_, numbers)| !numbers.is_empty()).map(|(name, numbers)| {
             let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
             (name, vec![self.size, numbers.len() / self.size.max(1)], bytes)
         });
-        let views = views.iter().map(|(name, shape, bytes)| {
+        let parts: Vec<_> = parts.collect();
+        let views = parts.iter().map(|(name, shape, bytes)| {
             let view = TensorView::new(Dtype::F32, shape.clone(), bytes);
             (*name, view.expect("the shape is that of the numbers"))
         });
@@ -128,6 +156,12 @@ impl<'a> BatchView<'a> {
             policy_weight: cut(self.policy_weight),
             value: cut(self.value),
             weight: cut(self.weight),
+            auxiliary: AuxiliaryView {
+                ending: cut(self.auxiliary.ending),
+                ending_weight: cut(self.auxiliary.ending_weight),
+                reply: cut(self.auxiliary.reply),
+                reply_weight: cut(self.auxiliary.reply_weight),
+            },
         }
     }
 
@@ -149,15 +183,21 @@ pub struct Totals {
     pub policy: f64,
     /// Sum of weights.
     pub value: f64,
+    /// Sum of weight times ending weight.
+    pub ending: f64,
+    /// Sum of weight times reply weight.
+    pub reply: f64,
 }
 
 impl Totals {
     /// The total weights of a batch.
     pub fn of(batch: &BatchView<'_>) -> Self {
-        let pairs = batch.weight.iter().zip(batch.policy_weight);
+        let of = |weights: &[f32]| batch.weight.iter().zip(weights).map(|(&w, &p)| f64::from(w) * f64::from(p)).sum();
         Self {
-            policy: pairs.map(|(&w, &p)| f64::from(w) * f64::from(p)).sum(),
+            policy: of(batch.policy_weight),
             value: batch.weight.iter().map(|&w| f64::from(w)).sum(),
+            ending: of(batch.auxiliary.ending_weight),
+            reply: of(batch.auxiliary.reply_weight),
         }
     }
 }
@@ -188,6 +228,6 @@ mod tests {
     fn totals_multiply_the_two_weights() {
         let batch = testing::batch(&testing::small_mlp(), 3, 1);
         let view = BatchView { weight: &[1.0, 2.0, 0.5], policy_weight: &[1.0, 0.0, 0.5], ..batch.view() };
-        assert_eq!(Totals::of(&view), Totals { policy: 1.25, value: 3.5 });
+        assert_eq!(Totals::of(&view), Totals { policy: 1.25, value: 3.5, ending: 0.0, reply: 0.0 });
     }
 }

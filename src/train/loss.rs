@@ -1,7 +1,9 @@
-//! The two losses with their gradients, and figures that tell how good the network is.
+//! The losses with their gradients, and figures that tell how good the network is.
 //!
 //! Policy: cross-entropy between the target and the softmax over *legal* moves only. Value: cross-entropy between
-//! the target (win, draw, loss) and the softmax of its three logits. Both are weighted means, in nats.
+//! the target (win, draw, loss) and the softmax of its three logits. Both are weighted means, in nats. Where the network
+//! has auxiliary heads (after KataGo's, Wu 2019, section 4.1 and appendix B): for the ending the binary cross-entropy, mean over its
+//! slots; for the opponent's next move the cross-entropy with the softmax over all moves, as nobody knows which will be legal.
 //!
 //! They are worked out here in one pass over the rows, in double precision, and libtorch is handed their gradients. As
 //! operations of its own they would be some eighty small ones, which take longer than a small network's matrices.
@@ -10,12 +12,13 @@ use tch::{Device, TchError, Tensor};
 
 use crate::net::TorchHeads;
 use crate::train::batch::{BatchView, Totals};
+use crate::train::params::TrainParams;
 
 /// Bins of the value calibration, over expected points in [0, 1].
 pub const CALIBRATION_BINS: usize = 10;
 
 /// Plain sums before the calibration begins.
-const HEAD: usize = 7;
+const HEAD: usize = 9;
 /// All sums of [`Sums`].
 const SUMS: usize = HEAD + 3 * CALIBRATION_BINS;
 
@@ -26,6 +29,33 @@ pub struct Logits {
     pub policy: Vec<f32>,
     /// `[B, 3]`: win, draw, loss of the player to move.
     pub value: Vec<f32>,
+    /// `[B, E]`, empty where the network has no such head.
+    pub ending: Vec<f32>,
+    /// `[B, A]`, empty where the network has no such head.
+    pub reply: Vec<f32>,
+}
+
+/// How much each loss counts besides the policy's, which counts 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossWeights {
+    /// Of the value loss.
+    pub value: f64,
+    /// Of the loss of the ending.
+    pub ending: f64,
+    /// Of the loss of the opponent's next move.
+    pub reply: f64,
+}
+
+impl From<&TrainParams> for LossWeights {
+    fn from(params: &TrainParams) -> Self {
+        let auxiliary = params.auxiliary.as_ref();
+        let weight = |of: fn(&super::params::AuxiliaryParams) -> f64| auxiliary.map_or(0.0, of);
+        Self {
+            value: params.value_loss_weight,
+            ending: weight(|auxiliary| auxiliary.ending),
+            reply: weight(|auxiliary| auxiliary.reply),
+        }
+    }
 }
 
 impl Logits {
@@ -40,11 +70,28 @@ impl Logits {
             head.f_copy_data(&mut numbers, head.numel())?;
             Ok::<_, TchError>(numbers)
         };
-        Ok(Self { policy: numbers(&heads.policy)?, value: numbers(&heads.value)? })
+        let optional = |head: &Option<Tensor>| head.as_ref().map_or(Ok(Vec::new()), &numbers);
+        Ok(Self {
+            policy: numbers(&heads.policy)?,
+            value: numbers(&heads.value)?,
+            ending: optional(&heads.ending)?,
+            reply: optional(&heads.reply)?,
+        })
+    }
+
+    /// As many zeros.
+    fn zeros(&self) -> Self {
+        let zeros = |numbers: &Vec<f32>| vec![0.0; numbers.len()];
+        Self {
+            policy: zeros(&self.policy),
+            value: zeros(&self.value),
+            ending: zeros(&self.ending),
+            reply: zeros(&self.reply),
+        }
     }
 }
 
-/// The loss of some rows: policy loss plus weighted value loss.
+/// The loss of some rows: policy loss plus the weighted others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
     /// Its derivatives by the logits.
@@ -78,12 +125,16 @@ pub struct CalibrationBin {
 /// Losses and figures of one batch. Means are weighted; entropies in nats.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LossReport {
-    /// Policy loss plus weighted value loss.
+    /// Policy loss plus the weighted others.
     pub total: f64,
     /// Cross-entropy of the policy over legal moves; 0 when no row has a policy weight.
     pub policy: f64,
     /// Cross-entropy of the value.
     pub value: f64,
+    /// Binary cross-entropy of a fact of the ending; 0 without that head.
+    pub ending: f64,
+    /// Cross-entropy of the opponent's next move; 0 without that head.
+    pub reply: f64,
     /// Share of rows where the network's best move is a best move of the target.
     pub policy_accuracy: f64,
     /// Entropy of the network's policy.
@@ -105,10 +156,13 @@ pub struct LossReport {
 ///
 /// # Panics
 /// When the logits are not as many as the rows have targets.
-pub fn loss(logits: &Logits, rows: BatchView<'_>, totals: Totals, value_weight: f64) -> Loss {
-    assert_eq!((logits.policy.len(), logits.value.len()), (rows.policy.len(), rows.value.len()), "one for each target");
+pub fn loss(logits: &Logits, rows: BatchView<'_>, totals: Totals, weights: LossWeights) -> Loss {
+    let targets = [rows.policy, rows.value, rows.auxiliary.ending, rows.auxiliary.reply].map(<[f32]>::len);
+    let answers = [&logits.policy, &logits.value, &logits.ending, &logits.reply].map(Vec::len);
+    assert_eq!(answers, targets, "one for each target");
     let actions = rows.policy.len() / rows.size.max(1);
-    let mut gradient = Logits { policy: vec![0.0; rows.policy.len()], value: vec![0.0; rows.value.len()] };
+    let endings = rows.auxiliary.ending.len() / rows.size.max(1);
+    let mut gradient = logits.zeros();
     let mut sums = Sums::default();
     let mut head = Head::default();
     for row in 0..rows.size {
@@ -120,7 +174,26 @@ pub fn loss(logits: &Logits, rows: BatchView<'_>, totals: Totals, value_weight: 
         let policy = head.judge(legal, &logits.policy, rows.policy);
         head.add_gradient(policy_weight * inverse(totals.policy), &mut gradient.policy);
         let value = head.judge(row * 3..(row + 1) * 3, &logits.value, rows.value);
-        head.add_gradient(value_weight * weight * inverse(totals.value), &mut gradient.value);
+        head.add_gradient(weights.value * weight * inverse(totals.value), &mut gradient.value);
+        let points = |of: &dyn Fn(&Slot) -> f64| of(&head.slots[0]) + of(&head.slots[1]) / 2.0;
+        let (predicted, observed) = (points(&|slot| slot.p), points(&|slot| slot.target));
+
+        let (mut ending, mut reply) = (0.0, 0.0);
+        if endings > 0 {
+            let counts = weight * f64::from(rows.auxiliary.ending_weight[row]);
+            let scale = weights.ending * counts * inverse(totals.ending) / endings as f64;
+            for at in row * endings..(row + 1) * endings {
+                let (logit, target) = (f64::from(logits.ending[at]), f64::from(rows.auxiliary.ending[at]));
+                ending += counts * binary_cross_entropy(logit, target) / endings as f64;
+                gradient.ending[at] = (scale * (sigmoid(logit) - target)) as f32;
+            }
+        }
+        if !rows.auxiliary.reply.is_empty() {
+            let counts = weight * f64::from(rows.auxiliary.reply_weight[row]);
+            let judged = head.judge(row * actions..(row + 1) * actions, &logits.reply, rows.auxiliary.reply);
+            head.add_gradient(weights.reply * counts * inverse(totals.reply), &mut gradient.reply);
+            reply = counts * judged.cross_entropy;
+        }
 
         let figures = [
             policy_weight * policy.cross_entropy,
@@ -130,10 +203,10 @@ pub fn loss(logits: &Logits, rows: BatchView<'_>, totals: Totals, value_weight: 
             policy_weight * policy.target_entropy,
             weight * value.right,
             weight * value.squares,
+            ending,
+            reply,
         ];
         sums.0.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure);
-        let points = |of: &dyn Fn(&Slot) -> f64| of(&head.slots[0]) + of(&head.slots[1]) / 2.0;
-        let (predicted, observed) = (points(&|slot| slot.p), points(&|slot| slot.target));
         let bin = ((predicted * CALIBRATION_BINS as f64) as usize).min(CALIBRATION_BINS - 1);
         for (k, figure) in [1.0, predicted, observed].into_iter().enumerate() {
             sums.0[HEAD + k * CALIBRATION_BINS + bin] += weight * figure;
@@ -217,18 +290,24 @@ impl Sums {
     }
 
     /// The report on a batch of these total weights.
-    pub fn report(&self, totals: Totals, value_weight: f64) -> LossReport {
-        let [policy, value, policy_right, entropy, target_entropy, value_right, brier] =
+    pub fn report(&self, totals: Totals, weights: LossWeights) -> LossReport {
+        let [policy, value, policy_right, entropy, target_entropy, value_right, brier, ending, reply] =
             std::array::from_fn(|i| self.0[i]);
+        let (ending, reply) = (ending * inverse(totals.ending), reply * inverse(totals.reply));
         let (of_policy, of_value) = (inverse(totals.policy), inverse(totals.value));
         let calibration = std::array::from_fn(|bin| {
             let [weight, predicted, observed] = std::array::from_fn(|k| self.0[HEAD + k * CALIBRATION_BINS + bin]);
             CalibrationBin { weight, predicted: predicted * inverse(weight), observed: observed * inverse(weight) }
         });
         LossReport {
-            total: policy * of_policy + value_weight * value * of_value,
+            total: policy * of_policy
+                + weights.value * value * of_value
+                + weights.ending * ending
+                + weights.reply * reply,
             policy: policy * of_policy,
             value: value * of_value,
+            ending,
+            reply,
             policy_accuracy: policy_right * of_policy,
             policy_entropy: entropy * of_policy,
             target_entropy: target_entropy * of_policy,
@@ -240,6 +319,16 @@ impl Sums {
     }
 }
 
+/// 1 / (1 + exp(-x)).
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// - target log sigmoid(x) - (1 - target) log (1 - sigmoid(x)), without overflow.
+fn binary_cross_entropy(x: f64, target: f64) -> f64 {
+    x.max(0.0) - x * target + (-x.abs()).exp().ln_1p()
+}
+
 /// 1 / `total`, or 0 where nothing counts.
 fn inverse(total: f64) -> f64 {
     if total > 0.0 { total.recip() } else { 0.0 }
@@ -248,11 +337,12 @@ fn inverse(total: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::batch::BatchView;
+    use crate::train::batch::{AuxiliaryView, BatchView};
     use crate::train::testing;
     use crate::util::rng::Stream;
 
     const ROWS: usize = 6;
+    const WEIGHTS: LossWeights = LossWeights { value: 0.7, ending: 0.4, reply: 0.3 };
 
     /// Random logits, targets and weights; one row counts nothing for the policy, one nothing at all.
     struct Case {
@@ -260,12 +350,16 @@ mod tests {
         batch: testing::OwnedBatch,
         policy: Vec<f32>,
         value: Vec<f32>,
+        ending: Vec<f32>,
+        reply: Vec<f32>,
     }
 
     impl Case {
         fn new() -> Self {
-            let spec = testing::small_mlp();
+            let spec = testing::with_auxiliary(&testing::small_mlp());
             let mut batch = testing::batch(&spec, ROWS, 3);
+            batch.ending_weight[1] = 0.0;
+            batch.reply_weight[4] = 0.5;
             batch.policy_weight = vec![1.0, 0.5, 0.0, 1.0, 1.0, 0.25];
             batch.weight = vec![1.0, 2.0, 1.0, 0.0, 0.5, 3.0];
             let actions = spec.action_count();
@@ -273,7 +367,8 @@ mod tests {
             let mut random = Stream::test(4);
             let mut normal = |n: usize| (0..n).map(|_| 2.0 * random.normal() as f32).collect::<Vec<_>>();
             let (policy, value) = (normal(ROWS * actions), normal(ROWS * 3));
-            Self { spec, batch, policy, value }
+            let (ending, reply) = (normal(ROWS * spec.ending_count()), normal(ROWS * actions));
+            Self { spec, batch, policy, value, ending, reply }
         }
 
         fn logits(&self, rows: std::ops::Range<usize>) -> Logits {
@@ -281,11 +376,16 @@ mod tests {
                 let per_row = numbers.len() / ROWS;
                 numbers[rows.start * per_row..rows.end * per_row].to_vec()
             };
-            Logits { policy: part(&self.policy), value: part(&self.value) }
+            Logits {
+                policy: part(&self.policy),
+                value: part(&self.value),
+                ending: part(&self.ending),
+                reply: part(&self.reply),
+            }
         }
 
         fn run(&self, batch: BatchView<'_>, rows: std::ops::Range<usize>) -> Loss {
-            loss(&self.logits(rows.clone()), batch.rows(rows), Totals::of(&batch), 0.7)
+            loss(&self.logits(rows.clone()), batch.rows(rows), Totals::of(&batch), WEIGHTS)
         }
 
         /// Probabilities over legal moves, and of the value, row by row, in double precision.
@@ -315,11 +415,11 @@ mod tests {
     fn every_figure_equals_the_one_worked_out_in_double_precision() {
         let case = Case::new();
         let view = case.batch.view();
-        let report = case.run(view, 0..ROWS).sums.report(Totals::of(&view), 0.7);
+        let report = case.run(view, 0..ROWS).sums.report(Totals::of(&view), WEIGHTS);
         let (policies, values) = case.softmaxes();
         let actions = case.spec.action_count();
         let mut want = LossReport::default();
-        let (mut of_policy, mut of_value) = (0.0, 0.0);
+        let (mut of_policy, mut of_value, mut of_ending, mut of_reply) = (0.0, 0.0, 0.0, 0.0);
         for row in 0..ROWS {
             let w = f64::from(view.weight[row]);
             let pw = w * f64::from(view.policy_weight[row]);
@@ -342,10 +442,28 @@ mod tests {
             bin.weight += w;
             bin.predicted += w * (v[0] + v[1] / 2.0);
             bin.observed += w * (w64[0] + w64[1] / 2.0);
+
+            let facts = case.spec.ending_count();
+            let span = row * facts..(row + 1) * facts;
+            let (w_ending, w_reply) = (view.auxiliary.ending_weight[row], view.auxiliary.reply_weight[row]);
+            for (&x, &fact) in case.ending[span.clone()].iter().zip(&view.auxiliary.ending[span]) {
+                let p = 1.0 / (1.0 + f64::from(-x).exp());
+                let likelihood = if fact > 0.5 { p } else { 1.0 - p };
+                want.ending -= w * f64::from(w_ending) * likelihood.ln() / facts as f64;
+            }
+            let span = row * actions..(row + 1) * actions;
+            let terms: Vec<f64> = case.reply[span.clone()].iter().map(|&x| f64::from(x).exp()).collect();
+            let shares: Vec<f64> = terms.iter().map(|term| term / terms.iter().sum::<f64>()).collect();
+            want.reply += w * f64::from(w_reply) * log_sum(&view.auxiliary.reply[span], &shares);
+            of_ending += w * f64::from(w_ending);
+            of_reply += w * f64::from(w_reply);
         }
+        near(report.ending, want.ending / of_ending, "ending");
+        near(report.reply, want.reply / of_reply, "reply");
         near(report.policy, want.policy / of_policy, "policy");
         near(report.value, want.value / of_value, "value");
-        near(report.total, want.policy / of_policy + 0.7 * want.value / of_value, "total");
+        let others = 0.7 * want.value / of_value + 0.4 * want.ending / of_ending + 0.3 * want.reply / of_reply;
+        near(report.total, want.policy / of_policy + others, "total");
         near(report.policy_entropy, want.policy_entropy / of_policy, "policy entropy");
         near(report.target_entropy, want.target_entropy / of_policy, "target entropy");
         near(report.policy_kl, (want.policy - want.target_entropy) / of_policy, "kl");
@@ -373,13 +491,24 @@ mod tests {
             policy_weight: &[1.0],
             value: &[0.0, 1.0, 0.0],
             weight: &[1.0],
+            auxiliary: AuxiliaryView {
+                ending: &[1.0, 0.0],
+                ending_weight: &[1.0],
+                reply: &[0.0, 0.0, 1.0, 0.0],
+                reply_weight: &[1.0],
+            },
         };
-        let logits = Logits { policy: vec![0.0, 50.0, 0.0, 2f32.ln()], value: vec![1.0; 3] };
+        // One fact at 1/2, the other at 3/4; four replies alike.
+        let (ending, reply) = (vec![0.0, 3f32.ln()], vec![2.0; 4]);
+        let logits = Logits { policy: vec![0.0, 50.0, 0.0, 2f32.ln()], value: vec![1.0; 3], ending, reply };
+        let weights = LossWeights { value: 2.0, ending: 10.0, reply: 5.0 };
         let totals = Totals::of(&view);
-        let report = loss(&logits, view, totals, 2.0).sums.report(totals, 2.0);
+        let report = loss(&logits, view, totals, weights).sums.report(totals, weights);
         near(report.policy, 4f64.ln(), "policy");
         near(report.value, 3f64.ln(), "value");
-        near(report.total, 4f64.ln() + 2.0 * 3f64.ln(), "total");
+        near(report.ending, (2f64.ln() + 4f64.ln()) / 2.0, "ending");
+        near(report.reply, 4f64.ln(), "reply");
+        near(report.total, 6.0 * 4f64.ln() + 2.0 * 3f64.ln() + 15.0 * 2f64.ln(), "total");
         near(report.target_entropy, 2f64.ln(), "target entropy");
         near(report.policy_entropy, 1.5 * 2f64.ln(), "policy entropy");
         assert_eq!(report.policy_accuracy, 0.0);
@@ -394,7 +523,7 @@ mod tests {
         let owned = Case::new().batch;
         let view = owned.view();
         let totals = Totals::of(&view);
-        let Logits { policy, value } = case.run(view, 0..ROWS).gradient;
+        let Logits { policy, value, ending, reply } = case.run(view, 0..ROWS).gradient;
 
         let (policies, values) = case.softmaxes();
         let actions = case.spec.action_count();
@@ -414,7 +543,7 @@ mod tests {
             }
         }
 
-        let total = |case: &Case| case.run(view, 0..ROWS).sums.report(totals, 0.7).total;
+        let total = |case: &Case| case.run(view, 0..ROWS).sums.report(totals, WEIGHTS).total;
         let step = 0.02f32;
         let slope = |case: &mut Case, logits: fn(&mut Case) -> &mut Vec<f32>, i: usize| {
             let kept = logits(case)[i];
@@ -433,6 +562,14 @@ mod tests {
             let slope = slope(&mut case, |case| &mut case.value, i);
             assert!((slope - f64::from(found)).abs() < 2e-4, "value {i}: {slope} or {found}");
         }
+        for (i, &found) in ending.iter().enumerate().step_by(5) {
+            let slope = slope(&mut case, |case| &mut case.ending, i);
+            assert!((slope - f64::from(found)).abs() < 2e-4, "ending {i}: {slope} or {found}");
+        }
+        for (i, &found) in reply.iter().enumerate().step_by(7) {
+            let slope = slope(&mut case, |case| &mut case.reply, i);
+            assert!((slope - f64::from(found)).abs() < 2e-4, "reply {i}: {slope} or {found}");
+        }
     }
 
     #[test]
@@ -440,12 +577,12 @@ mod tests {
         let case = Case::new();
         let view = case.batch.view();
         let totals = Totals::of(&view);
-        let whole = case.run(view, 0..ROWS).sums.report(totals, 0.7);
+        let whole = case.run(view, 0..ROWS).sums.report(totals, WEIGHTS);
         let mut sums = Sums::default();
         for rows in [0..2, 2..5, 5..ROWS] {
             sums.add(&case.run(view, rows).sums);
         }
-        let parts = sums.report(totals, 0.7);
+        let parts = sums.report(totals, WEIGHTS);
         near(parts.total, whole.total, "total");
         near(parts.value_brier, whole.value_brier, "brier");
         near(parts.policy_entropy, whole.policy_entropy, "entropy");
@@ -459,7 +596,7 @@ mod tests {
             case.policy[legal] = bad;
             case.value[0] = bad;
             let view = case.batch.view();
-            let report = case.run(view, 0..ROWS).sums.report(Totals::of(&view), 0.7);
+            let report = case.run(view, 0..ROWS).sums.report(Totals::of(&view), WEIGHTS);
             assert!(!report.policy.is_finite() && !report.value.is_finite(), "{bad}");
         }
     }
@@ -471,7 +608,7 @@ mod tests {
         let view = BatchView { policy_weight: &[0.0; ROWS], policy: &zeros, ..case.batch.view() };
         let loss = case.run(view, 0..ROWS);
         assert!(loss.gradient.policy.iter().all(|&x| x == 0.0));
-        let report = loss.sums.report(Totals::of(&view), 0.7);
+        let report = loss.sums.report(Totals::of(&view), WEIGHTS);
         assert_eq!((report.policy, report.policy_kl), (0.0, 0.0));
         assert!(report.value > 0.0);
     }

@@ -16,16 +16,16 @@ mod state;
 mod testing;
 mod trainer;
 
-pub use batch::{BatchError, BatchView, Totals};
+pub use batch::{AuxiliaryView, BatchError, BatchView, Totals};
 pub use crew::Crew;
 pub use eager::EagerTrainer;
 pub use ema::Ema;
 pub use layout::{Entry, Layout};
-pub use loss::{CALIBRATION_BINS, CalibrationBin, Loss, LossReport, Sums, loss};
+pub use loss::{CALIBRATION_BINS, CalibrationBin, Loss, LossReport, LossWeights, Sums, loss};
 pub use optim::Optimizer;
 pub use params::{
-    AdamwParams, NonFiniteAction, NonFiniteParams, OptimizerParams, ParamProblem, SgdParams, TrainParams,
-    TrainPrecision,
+    AdamwParams, AuxiliaryParams, NonFiniteAction, NonFiniteParams, OptimizerParams, ParamProblem, SgdParams,
+    TrainParams, TrainPrecision,
 };
 pub use schedule::{Constant, Cosine, Schedule, Steps, learning_rate};
 pub use state::{STATE_FORMAT, StateError};

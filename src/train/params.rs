@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::game::{Game, PolicyShape};
+use crate::net::{Architecture, AuxiliaryHeads, NetSpec};
 use crate::train::schedule::Schedule;
 
 /// How the network is fitted to the games (config section `training`).
@@ -39,6 +41,8 @@ pub struct TrainParams {
     /// Weight of the value loss against the policy loss, which has weight 1.
     #[schemars(range(min = 0.0, max = 1000.0), extend("x-unit" = "none", "x-paper" = "1 (AlphaZero), 1.5 (KataGo)"))]
     pub value_loss_weight: f64,
+    /// Further targets, from heads that only training has; null for none.
+    pub auxiliary: Option<AuxiliaryParams>,
     /// Share of the old average that is kept in each step by the averaged weights that play; 0 plays the newest
     /// weights. Averages over about `1 / (1 - ema_decay)` steps.
     #[schemars(range(min = 0.0, max = 0.999_999), extend("x-unit" = "share", "x-paper" = "0 (AlphaZero)"))]
@@ -48,6 +52,37 @@ pub struct TrainParams {
     pub precision: TrainPrecision,
     /// What happens when a loss, a gradient or a weight is infinite or not a number.
     pub non_finite: NonFiniteParams,
+}
+
+/// What the trunk learns to foresee besides policy and value (Wu 2019, section 4.1 and appendix B).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuxiliaryParams {
+    /// Weight of the final position's loss, in games that say what is to be foreseen of it (uttt: who wins which small board;
+    /// zener: which pieces end free, and which leave the board). 0 for no such head.
+    #[schemars(range(min = 0.0, max = 1000.0), extend("x-unit" = "none", "x-paper" = "1.5 (KataGo: ownership)"))]
+    pub ending: f64,
+    /// Weight of the loss of the opponent's next move. 0 for no such head.
+    #[schemars(range(min = 0.0, max = 1000.0), extend("x-unit" = "none", "x-paper" = "0.15 (KataGo)"))]
+    pub reply: f64,
+}
+
+impl TrainParams {
+    /// The network of `architecture` for `game` as it is trained: with the auxiliary heads whose loss has a weight.
+    pub fn spec<G: Game>(&self, game: &G, architecture: Architecture) -> NetSpec {
+        let mut spec = NetSpec::for_game(game, architecture);
+        if let Some(AuxiliaryParams { ending, reply }) = self.auxiliary {
+            let foreseen = if ending > 0.0 { game.ending_shape() } else { PolicyShape::default() };
+            spec.auxiliary = AuxiliaryHeads { ending: foreseen, reply: reply > 0.0 };
+        }
+        spec
+    }
+}
+
+impl Default for AuxiliaryParams {
+    fn default() -> Self {
+        Self { ending: 0.5, reply: 0.15 }
+    }
 }
 
 /// What happens when a loss, a gradient or a weight is infinite or not a number.
@@ -96,6 +131,7 @@ impl Default for TrainParams {
             weight_decay: 0.01,
             gradient_clip: 2.0,
             value_loss_weight: 1.0,
+            auxiliary: None,
             ema_decay: 0.995,
             precision: TrainPrecision::Auto,
             non_finite: NonFiniteParams::default(),
@@ -211,6 +247,10 @@ impl TrainParams {
         found.check("weight_decay", self.weight_decay, 0.0, 1.0);
         found.check("gradient_clip", self.gradient_clip, 0.0, 1e6);
         found.check("value_loss_weight", self.value_loss_weight, 0.0, 1000.0);
+        if let Some(auxiliary) = &self.auxiliary {
+            found.check("auxiliary.ending", auxiliary.ending, 0.0, 1000.0);
+            found.check("auxiliary.reply", auxiliary.reply, 0.0, 1000.0);
+        }
         found.check("ema_decay", self.ema_decay, 0.0, 0.999_999);
         let NonFiniteParams { skip, then: _, rate_factor, rollbacks } = &self.non_finite;
         found.check("non_finite.skip", *skip, 0, 1_000_000);

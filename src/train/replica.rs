@@ -6,7 +6,7 @@ use tch::{Device, Kind, TchError, Tensor};
 use crate::net::{NetSpec, TorchError, TorchNet, Weights, has_amx};
 use crate::train::batch::{BatchView, Totals};
 use crate::train::layout::Layout;
-use crate::train::loss::{Logits, Sums, loss};
+use crate::train::loss::{Logits, LossWeights, Sums, loss};
 
 /// A network for one shard of each batch.
 #[derive(Debug)]
@@ -54,22 +54,27 @@ impl Replica {
         &mut self,
         shard: BatchView<'_>,
         totals: Totals,
-        value_weight: f64,
+        weights: LossWeights,
         buffers: &Tensor,
     ) -> Result<Sums, TorchError> {
         tch::no_grad(|| self.buffers.f_copy_(buffers))?;
         let loss = tch::with_grad(|| {
             let planes = shard.planes_on(self.net.spec(), self.net.device())?;
             let heads = self.net.forward(&planes, true)?;
-            let loss = loss(&Logits::of(&heads)?, shard, totals, value_weight);
+            let loss = loss(&Logits::of(&heads)?, shard, totals, weights);
             // Logits times constants: their derivatives by the weights are those of the loss.
             let stand_in = |head: &Tensor, gradient: &[f32]| {
                 let gradient = Tensor::f_from_slice(gradient)?.f_to_device(self.net.device())?;
                 head.f_view([-1])?.f_dot(&gradient)
             };
-            let policy = stand_in(&heads.policy, &loss.gradient.policy)?;
-            let value = stand_in(&heads.value, &loss.gradient.value)?;
-            let gradients = Tensor::f_run_backward(&[policy, value], &self.parameters, false, false)?;
+            let mut losses =
+                vec![stand_in(&heads.policy, &loss.gradient.policy)?, stand_in(&heads.value, &loss.gradient.value)?];
+            for (head, gradient) in [(&heads.ending, &loss.gradient.ending), (&heads.reply, &loss.gradient.reply)] {
+                if let Some(head) = head {
+                    losses.push(stand_in(head, gradient)?);
+                }
+            }
+            let gradients = Tensor::f_run_backward(&losses, &self.parameters, false, false)?;
             tch::no_grad(|| {
                 for (view, gradient) in self.views.iter_mut().zip(&gradients) {
                     // A parameter that the loss does not depend on (a head's bias without any slot) has no gradient.

@@ -79,10 +79,10 @@ impl Schedule {
     }
 }
 
-/// The learning rate in training step `step`, where the first step is number 0: `peak`, times the share of
-/// the warm-up that is done once this step is (1 when `warmup` is 0), times the schedule's factor.
-pub fn learning_rate(peak: f64, warmup: u64, schedule: &Schedule, step: u64) -> f64 {
-    let warm = if step < warmup { (step + 1) as f64 / warmup as f64 } else { 1.0 };
+/// The learning rate in training step `step`, where the first step is number 0, of a network that has had `behind` steps: `peak`,
+/// times the share of the warm-up that is done once this step is (1 when `warmup` is 0), times the schedule's factor.
+pub fn learning_rate(peak: f64, warmup: u64, behind: u64, schedule: &Schedule, step: u64) -> f64 {
+    let warm = if behind < warmup { (behind + 1) as f64 / warmup as f64 } else { 1.0 };
     peak * warm * schedule.factor(step)
 }
 
@@ -92,9 +92,11 @@ mod tests {
 
     #[test]
     fn warm_up_rises_linearly_to_the_peak() {
-        let rate = |step| learning_rate(0.5, 4, &Schedule::default(), step);
+        let rate = |step| learning_rate(0.5, 4, step, &Schedule::default(), step);
         assert_eq!([0, 1, 2, 3, 4, 1000].map(rate), [0.125, 0.25, 0.375, 0.5, 0.5, 0.5]);
-        assert_eq!(learning_rate(0.5, 0, &Schedule::default(), 0), 0.5);
+        assert_eq!(learning_rate(0.5, 0, 0, &Schedule::default(), 0), 0.5);
+        // A network that takes over late warms up all the same.
+        assert_eq!(learning_rate(0.5, 4, 1, &Schedule::default(), 1000), 0.25);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use safetensors::tensor::{Dtype, Metadata, View};
 use serde::{Deserialize, Serialize};
 
-use crate::net::{NetSpec, WeightTensor, Weights, WeightsError};
+use crate::net::{NetSpec, TensorInfo, WeightTensor, Weights, WeightsError, is_auxiliary};
 use crate::util::publish::{PublishError, write_atomic};
 
 /// Raised when the meaning of the file changes.
@@ -152,10 +152,17 @@ impl State {
     }
 
     /// Reads a state and checks all of it: format, checksum, that it is of this network and optimizer with all
-    /// `moments`, and that every number is finite.
-    pub(crate) fn load(path: &Path, spec: &NetSpec, optimizer: &str, moments: &[&str]) -> Result<Self, StateError> {
+    /// `moments`, and that every number is finite. Its auxiliary heads become those of `spec`: what is missing is taken from `fresh`.
+    pub(crate) fn load(
+        path: &Path,
+        spec: &NetSpec,
+        fresh: &Weights,
+        optimizer: &str,
+        moments: &[&str],
+    ) -> Result<Self, StateError> {
         let bytes = std::fs::read(path).map_err(|source| PublishError::reading(path, source))?;
-        let state = Self::decode(path, &bytes)?;
+        let mut state = Self::decode(path, &bytes)?;
+        state.adapt(spec, fresh);
         let file = path.to_owned();
         if state.optimizer != optimizer {
             return Err(StateError::Optimizer { file, found: state.optimizer, expected: optimizer.to_owned() });
@@ -165,6 +172,23 @@ impl State {
         }
         let problems = state.moment_problems(spec, moments);
         if problems.is_empty() { Ok(state) } else { Err(StateError::Contents { file, problems }) }
+    }
+
+    /// Leaves the auxiliary heads that `spec` has not, and adds those that are new, with moments of zero.
+    fn adapt(&mut self, spec: &NetSpec, fresh: &Weights) {
+        let own: Vec<TensorInfo> = spec.tensors().into_iter().filter(|info| info.is_auxiliary()).collect();
+        let moments = self.moments.iter_mut().map(|(_, moment)| (moment, false));
+        for (group, is_weights) in [(&mut self.weights, true), (&mut self.average, true)].into_iter().chain(moments) {
+            group.0.retain(|name, tensor| {
+                let known = || own.iter().any(|info| info.name == *name && info.shape == tensor.shape);
+                !is_auxiliary(name) || known()
+            });
+            for info in own.iter().filter(|info| is_weights || info.role.is_trainable()) {
+                let zeros = || WeightTensor { shape: info.shape.clone(), data: vec![0.0; info.len()] };
+                let tensor = || if is_weights { fresh.0[&info.name].clone() } else { zeros() };
+                group.0.entry(info.name.clone()).or_insert_with(tensor);
+            }
+        }
     }
 
     fn decode(path: &Path, bytes: &[u8]) -> Result<Self, StateError> {

@@ -1,8 +1,8 @@
 //! Small networks and random batches for this module's tests.
 
 use crate::game::{PlaneShape, PolicyShape};
-use crate::net::{Architecture, Mlp, NetSpec, Resnet};
-use crate::train::batch::BatchView;
+use crate::net::{Architecture, AuxiliaryHeads, Mlp, NetSpec, Resnet};
+use crate::train::batch::{AuxiliaryView, BatchView};
 use crate::train::crew::Crew;
 use crate::util::rng::Stream;
 
@@ -15,6 +15,10 @@ pub(crate) struct OwnedBatch {
     pub policy_weight: Vec<f32>,
     pub value: Vec<f32>,
     pub weight: Vec<f32>,
+    pub ending: Vec<f32>,
+    pub ending_weight: Vec<f32>,
+    pub reply: Vec<f32>,
+    pub reply_weight: Vec<f32>,
 }
 
 impl OwnedBatch {
@@ -27,6 +31,12 @@ impl OwnedBatch {
             policy_weight: &self.policy_weight,
             value: &self.value,
             weight: &self.weight,
+            auxiliary: AuxiliaryView {
+                ending: &self.ending,
+                ending_weight: &self.ending_weight,
+                reply: &self.reply,
+                reply_weight: &self.reply_weight,
+            },
         }
     }
 }
@@ -43,6 +53,10 @@ pub(crate) fn batch(spec: &NetSpec, size: usize, seed: u64) -> OwnedBatch {
         policy_weight: vec![1.0; size],
         value: vec![0.0; size * 3],
         weight: vec![1.0; size],
+        ending: Vec::new(),
+        ending_weight: Vec::new(),
+        reply: Vec::new(),
+        reply_weight: Vec::new(),
     };
     for row in 0..size {
         let legal = &mut batch.legal[row * actions..(row + 1) * actions];
@@ -56,7 +70,21 @@ pub(crate) fn batch(spec: &NetSpec, size: usize, seed: u64) -> OwnedBatch {
         }
         random.dirichlet(0.5, &mut batch.value[row * 3..(row + 1) * 3]);
     }
+    if spec.ending_count() > 0 {
+        batch.ending = (0..size * spec.ending_count()).map(|_| random.below(2) as f32).collect();
+        batch.ending_weight = vec![1.0; size];
+    }
+    if spec.auxiliary.reply {
+        batch.reply = vec![0.0; size * actions];
+        batch.reply.chunks_mut(actions).for_each(|row| random.dirichlet(0.5, row));
+        batch.reply_weight = vec![1.0; size];
+    }
     batch
+}
+
+/// The same network with both auxiliary heads.
+pub(crate) fn with_auxiliary(spec: &NetSpec) -> NetSpec {
+    NetSpec { auxiliary: AuxiliaryHeads { ending: PolicyShape { planes: 2, flat: 3 }, reply: true }, ..spec.clone() }
 }
 
 fn spec(architecture: Architecture) -> NetSpec {
@@ -64,6 +92,7 @@ fn spec(architecture: Architecture) -> NetSpec {
         input: PlaneShape { channels: 3, height: 4, width: 5 },
         policy: PolicyShape { planes: 1, flat: 3 },
         architecture,
+        auxiliary: AuxiliaryHeads::default(),
     }
 }
 

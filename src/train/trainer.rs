@@ -9,7 +9,7 @@ use crate::train::batch::{BatchError, BatchView, Totals};
 use crate::train::crew::Crew;
 use crate::train::ema::Ema;
 use crate::train::layout::{Layout, to_vec};
-use crate::train::loss::{Logits, LossReport, Sums, loss};
+use crate::train::loss::{Logits, LossReport, LossWeights, Sums, loss};
 use crate::train::optim::{Optimizer, pieces};
 use crate::train::params::{OptimizerParams, ParamProblem, TrainParams, TrainPrecision};
 use crate::train::replica::{Replica, automatic_precision, bind};
@@ -36,7 +36,7 @@ pub enum TrainError {
     NotFinite {
         /// Number of the step that was tried, the first being 0.
         step: u64,
-        /// `policy loss`, `value loss`, `gradient of TENSOR`, or the part of the batch at fault.
+        /// `policy loss`, `value loss`, `loss of the auxiliary heads`, `gradient of TENSOR`, or the part of the batch at fault.
         term: String,
     },
     /// The network could not be built or run.
@@ -172,7 +172,13 @@ impl Trainer {
     /// Learning rate of the next step.
     pub fn learning_rate(&self) -> f64 {
         let TrainParams { learning_rate: highest, warmup_steps, schedule, .. } = &self.params;
-        self.rate_factor * learning_rate(*highest, *warmup_steps, schedule, self.step)
+        self.rate_factor * learning_rate(*highest, *warmup_steps, self.optimizer.steps(), schedule, self.step)
+    }
+
+    /// Numbers the next step `step`, as if others had gone before: those of a network that this one takes over from. Its warm-up it
+    /// has nonetheless.
+    pub fn begin_at(&mut self, step: u64) {
+        self.step = step;
     }
 
     /// Multiplies the learning rate of all further steps by `factor`, instead of by what was given before.
@@ -186,13 +192,13 @@ impl Trainer {
     /// # Errors
     /// When the batch does not fit or the device fails.
     pub fn not_finite<'a>(&self, batch: impl Into<BatchView<'a>>) -> Result<Option<String>, TrainError> {
-        for (kind, weights) in [("trained", self.raw_weights()?), ("averaged", self.play_weights()?)] {
+        for (kind, weights) in [("trained", self.raw_weights()?), ("averaged", self.averaged_weights()?)] {
             if let Err(error) = weights.check(&self.spec) {
                 return Ok(Some(format!("{kind} weights: {error}")));
             }
         }
         let report = self.evaluate(batch)?;
-        let finite = report.policy.is_finite() && report.value.is_finite();
+        let finite = report.total.is_finite();
         Ok((!finite).then(|| "answers of the averaged network".to_owned()))
     }
 
@@ -214,7 +220,7 @@ impl Trainer {
     fn checked_step(&mut self, batch: BatchView<'_>) -> Result<StepStats, TrainError> {
         let totals = Totals::of(&batch);
         let sums = self.run_shards(&batch, totals)?;
-        let report = sums.report(totals, self.params.value_loss_weight);
+        let report = sums.report(totals, LossWeights::from(&self.params));
         let step = self.step;
         let failed = |term: String| {
             let part = batch.not_finite().map(|part| format!("batch's `{part}`"));
@@ -225,6 +231,9 @@ impl Trainer {
         }
         if !report.value.is_finite() {
             return failed("value loss".into());
+        }
+        if !report.total.is_finite() {
+            return failed("loss of the auxiliary heads".into());
         }
         let _guard = tch::no_grad_guard();
         let gradient_norm = self.gather_gradient(shards(self.replicas.len(), batch.size))?;
@@ -262,15 +271,20 @@ impl Trainer {
         let planes = batch.planes_on(&self.spec, self.values.device())?;
         tch::set_num_threads(1);
         let logits = Logits::of(&self.player.forward(&planes, false)?)?;
-        let weight = self.params.value_loss_weight;
-        Ok(loss(&logits, batch, totals, weight).sums.report(totals, weight))
+        let weights = LossWeights::from(&self.params);
+        Ok(loss(&logits, batch, totals, weights).sums.report(totals, weights))
     }
 
-    /// The averaged weights, which should play.
+    /// The averaged weights, which should play: those of the network without its auxiliary heads.
     ///
     /// # Errors
     /// When reading from the device fails.
     pub fn play_weights(&self) -> Result<Weights, TrainError> {
+        Ok(self.averaged_weights()?.part(&self.spec.played()))
+    }
+
+    /// The averages of all weights.
+    fn averaged_weights(&self) -> Result<Weights, TrainError> {
         Ok(self.layout.unflatten(self.ema.average())?)
     }
 
@@ -317,20 +331,22 @@ impl Trainer {
             average_steps: self.ema.steps(),
             optimizer: self.optimizer_name().to_owned(),
             weights: self.raw_weights()?,
-            average: self.play_weights()?,
+            average: self.averaged_weights()?,
             moments: moments.collect::<Result<_, TchError>>()?,
         };
         Ok(state.save(path)?)
     }
 
-    /// Goes on from a saved state: the same batches then give the same weights as without the interruption.
+    /// Goes on from a saved state: the same batches then give the same weights as without the interruption. Auxiliary heads that
+    /// the state has not begin with the weights that the trainer was made with, and those that the network has not are left.
     ///
     /// # Errors
     /// When the file is not there, damaged, of another format, network or optimizer, or holds a number that is not
     /// finite. Then nothing has changed.
     pub fn load_state(&mut self, path: &Path) -> Result<(), TrainError> {
         let names: Vec<&str> = self.optimizer.moments().iter().map(|(name, _)| *name).collect();
-        let state = State::load(path, &self.spec, self.optimizer_name(), &names)?;
+        let fresh = self.raw_weights()?;
+        let state = State::load(path, &self.spec, &fresh, self.optimizer_name(), &names)?;
         let _guard = tch::no_grad_guard();
         let device = self.values.device();
         let values = self.layout.flatten(&state.weights, device)?;
@@ -354,13 +370,13 @@ impl Trainer {
 
     /// Runs each replica on its rows; afterwards each holds the gradient of its shard.
     fn run_shards(&mut self, batch: &BatchView<'_>, totals: Totals) -> Result<Sums, TrainError> {
-        let (trainable, weight) = (self.layout.trainable(), self.params.value_loss_weight);
+        let (trainable, weights) = (self.layout.trainable(), LossWeights::from(&self.params));
         let buffers = self.values.f_narrow(0, trainable, self.layout.total() - trainable)?;
         let count = shards(self.replicas.len(), batch.size);
         let rows = |shard: usize| batch.rows(shard_rows(shard, count, batch.size));
         let shards = self.replicas.iter_mut().take(count).enumerate();
         let shards = shards.map(|(shard, replica)| (replica, rows(shard), buffers.shallow_clone())).collect();
-        let parts = self.crew.map(shards, |(replica, rows, buffers)| replica.run(rows, totals, weight, &buffers));
+        let parts = self.crew.map(shards, |(replica, rows, buffers)| replica.run(rows, totals, weights, &buffers));
         let mut sums = Sums::default();
         for part in parts {
             sums.add(&part?);

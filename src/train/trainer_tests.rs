@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::train::params::{AdamwParams, SgdParams};
+use crate::train::params::{AdamwParams, AuxiliaryParams, SgdParams};
 use crate::train::schedule::{Cosine, Schedule};
 use crate::train::testing::{self, OwnedBatch};
 use crate::util::rng::Stream;
@@ -34,9 +34,14 @@ fn make(trainer: &mut Trainer, batch: &OwnedBatch) {
 
 #[test]
 fn a_tiny_network_learns_sixteen_positions_by_heart() {
-    for (spec, threads) in [(testing::small_resnet(), 1), (testing::small_resnet(), 2), (testing::small_mlp(), 1)] {
+    let with_heads = testing::with_auxiliary(&testing::small_resnet());
+    for (spec, threads) in
+        [(testing::small_resnet(), 1), (testing::small_resnet(), 2), (testing::small_mlp(), 1), (with_heads, 2)]
+    {
         let batch = testing::batch(&spec, 16, 5);
-        let params = TrainParams { learning_rate: 0.02, weight_decay: 0.0, ema_decay: 0.9, ..TrainParams::default() };
+        let auxiliary = Some(AuxiliaryParams::default());
+        let params =
+            TrainParams { learning_rate: 0.02, weight_decay: 0.0, ema_decay: 0.9, auxiliary, ..TrainParams::default() };
         let mut trainer = trainer(&spec, params, threads);
         let first = trainer.step(batch.view()).unwrap().report;
         let mut last = first;
@@ -46,6 +51,10 @@ fn a_tiny_network_learns_sixteen_positions_by_heart() {
         assert!(first.policy_kl > 0.3, "{first:?}");
         assert!(last.policy_kl < 0.01 && last.policy_accuracy > 0.9, "{threads} threads, {spec}: {last:?}");
         assert!(last.value < first.value, "{last:?}");
+        if spec.auxiliary.any() {
+            assert!(first.ending > 0.65 && last.ending < 0.1, "{first:?} {last:?}");
+            assert!(last.reply < first.reply, "{last:?}");
+        }
         // The averaged weights, with running statistics, know them too.
         let played = trainer.evaluate(batch.view()).unwrap();
         assert!(played.policy_kl < 0.05, "{threads} threads, {spec}: {played:?}");
@@ -57,8 +66,9 @@ fn an_interrupted_training_gives_the_same_weights_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("training.safetensors");
     for params in [fast(), sgd()] {
+        let params = TrainParams { auxiliary: Some(AuxiliaryParams::default()), ..params };
         for threads in [1, 2] {
-            let spec = testing::small_resnet();
+            let spec = testing::with_auxiliary(&testing::small_resnet());
             let batches = batches(&spec, 8);
             let mut whole = trainer(&spec, params.clone(), threads);
             batches.iter().for_each(|batch| make(&mut whole, batch));
@@ -84,6 +94,37 @@ fn an_interrupted_training_gives_the_same_weights_bit_for_bit() {
             assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap());
         }
     }
+}
+
+#[test]
+fn auxiliary_heads_come_and_go_between_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("training.safetensors");
+    let (plain, heads) = (testing::small_resnet(), testing::with_auxiliary(&testing::small_resnet()));
+    let params = TrainParams { auxiliary: Some(AuxiliaryParams::default()), ..fast() };
+    let mut before = trainer(&plain, params.clone(), 1);
+    batches(&plain, 4).iter().for_each(|batch| make(&mut before, batch));
+    before.save_state(&path).unwrap();
+
+    // New heads begin as the trainer was made, everything else as it was saved.
+    let mut with = trainer(&heads, params.clone(), 1);
+    with.load_state(&path).unwrap();
+    assert_eq!(with.step_count(), 4);
+    assert_eq!(with.play_weights().unwrap(), before.play_weights().unwrap());
+    let (raw, fresh) = (with.raw_weights().unwrap(), weights(&heads));
+    assert_eq!(raw.part(&plain), before.raw_weights().unwrap());
+    let added = |name: &&String| crate::net::is_auxiliary(name);
+    assert!(raw.0.keys().filter(added).count() > 0);
+    assert!(raw.0.keys().filter(added).all(|name| raw.0[name] == fresh.0[name]));
+
+    // They change nothing of what plays but by their loss.
+    batches(&heads, 4).iter().for_each(|batch| make(&mut with, batch));
+    with.play_weights().unwrap().check(&plain).unwrap();
+    with.save_state(&path).unwrap();
+    let mut after = trainer(&plain, params, 1);
+    after.load_state(&path).unwrap();
+    assert_eq!(after.raw_weights().unwrap(), with.raw_weights().unwrap().part(&plain));
+    assert_eq!(after.play_weights().unwrap(), with.play_weights().unwrap());
 }
 
 #[test]
@@ -282,7 +323,7 @@ fn damaged_and_foreign_states_are_refused_whole() {
 fn every_tensor_that_does_not_fit_is_named() {
     let saved = Saved::new();
     let names = ["first_moment", "second_moment"];
-    let state = State::load(&saved.path, &saved.spec, "adamw", &names).unwrap();
+    let state = State::load(&saved.path, &saved.spec, &Weights::default(), "adamw", &names).unwrap();
     let mut wrong = state.clone();
     let moment = &mut wrong.moments[1].1.0;
     moment.remove("stem.conv.weight").unwrap();

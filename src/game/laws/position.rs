@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::{Checked, broken, encoding, ensure, notation_order, texts};
-use crate::game::{Action, Game, legal_list};
+use crate::game::{Action, Game, Player, legal_list};
 use crate::util::rng::{Stream, mix};
 
 /// Ends and move lists.
@@ -56,6 +56,20 @@ pub(super) fn check<G: Game>(game: &G, state: &G::State) -> Checked {
     let planes = encoding(game, state);
     if let Some(at) = planes.iter().position(|number| !number.is_finite()) {
         return broken("encodings are finite", format!("{}: number {at} is {}", place(), planes[at]));
+    }
+    if end.is_some() {
+        for viewer in Player::BOTH {
+            let mut facts = vec![0.0; game.ending_shape().slots(game.plane_shape().cells())];
+            game.encode_ending(state, viewer, &mut facts);
+            let odd = facts.iter().position(|fact| ![0.0, 1.0].contains(fact));
+            ensure!(
+                odd.is_none(),
+                "facts of an ending hold or not",
+                "{}: slot {} is neither 0 nor 1",
+                place(),
+                odd.unwrap_or(0)
+            );
+        }
     }
     ensure!(game.key(state) == game.key(&state.clone()), "a copy has the same key", "{}", place());
     let drawn = game.draw(state);

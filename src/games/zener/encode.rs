@@ -70,6 +70,19 @@ pub(super) fn key(state: &State, max_plies: u16) -> Key {
     Key { position: state.position(), earlier: state.earlier, plies_left }
 }
 
+/// Facts of a final position.
+pub(super) const ENDING: usize = 4 * SYMBOLS;
+
+/// Writes which pieces are free, and which are off the board, as `viewer` sees them.
+pub(super) fn encode_ending(end: &State, viewer: usize, out: &mut [f32]) {
+    for (half, side) in out.chunks_exact_mut(2 * SYMBOLS).zip([viewer, viewer ^ 1]) {
+        for symbol in 0..SYMBOLS {
+            half[symbol] = f32::from(u8::from(end.board.is_free(side, symbol)));
+            half[SYMBOLS + symbol] = f32::from(u8::from(end.board.square(side, symbol) == OFF));
+        }
+    }
+}
+
 /// Writes the planes into `out`, `[CHANNELS, ROWS, COLUMNS]` numbers that are zero on entry.
 pub(super) fn encode(state: &State, max_plies: u16, out: &mut [f32]) {
     let mover = usize::from(state.side);

@@ -202,6 +202,16 @@ impl Game for Zener {
         encode::encode(state, self.max_plies, out);
     }
 
+    /// For each symbol whether the player's piece is free in the end, then whether it has left the board; then the same of the
+    /// opponent's. A piece that is neither is blocked.
+    fn ending_shape(&self) -> PolicyShape {
+        PolicyShape { planes: 0, flat: encode::ENDING }
+    }
+
+    fn encode_ending(&self, end: &State, viewer: Player, out: &mut [f32]) {
+        encode::encode_ending(end, viewer.index(), out);
+    }
+
     /// The left-right mirror times the 120 permutations of the symbols: `2 * permutation + mirror`.
     fn symmetry_count(&self) -> usize {
         2 * tables::PERMUTATIONS.len()

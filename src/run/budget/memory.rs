@@ -2,7 +2,7 @@
 
 use super::{Outlook, Part};
 use crate::data::PlyRecord;
-use crate::net::{Architecture, DeviceName, Engine, has_amx};
+use crate::net::{Architecture, DeviceName, Engine, NetSpec, has_amx};
 use crate::run::gate::GateMode;
 use crate::train::{OptimizerParams, TrainPrecision};
 
@@ -78,11 +78,11 @@ fn training(outlook: &Outlook<'_>) -> u64 {
 fn activations(outlook: &Outlook<'_>) -> u64 {
     let spec = &outlook.spec;
     let cells = spec.input.cells() as u64;
-    let heads = 8 * (spec.action_count() as u64 + 3);
+    let heads = 8 * (spec.action_count() as u64 + 3 + further(spec));
     let (conv, linear) = match &spec.architecture {
         Architecture::Resnet(net) => {
             let trunk = (2 * net.blocks as u64 + 1) * net.channels as u64;
-            (4 * (trunk + net.policy_channels as u64 + net.value_channels as u64) + 4 * net.channels as u64, 64)
+            (4 * (trunk + 2 * net.policy_channels as u64 + net.value_channels as u64) + 4 * net.channels as u64, 64)
         }
         Architecture::Mlp(net) => (0, 3 * net.hidden.iter().sum::<usize>() as u64),
     };
@@ -94,9 +94,14 @@ fn activations(outlook: &Outlook<'_>) -> u64 {
     conv * cells * if half { 2 } else { 4 } + 4 * (linear + heads + spec.input.len() as u64)
 }
 
+/// Numbers of the auxiliary targets of a position, with their weights.
+fn further(spec: &NetSpec) -> u64 {
+    spec.auxiliary_heads().map(|(_, shape)| shape.slots(spec.input.cells()) as u64 + 1).sum()
+}
+
 /// Batches that are drawn ahead, one that is trained on, and one that is being filled.
 fn batches(outlook: &Outlook<'_>) -> u64 {
-    let row = outlook.spec.input.len() as u64 + 2 * outlook.spec.action_count() as u64 + 5;
+    let row = outlook.spec.input.len() as u64 + 2 * outlook.spec.action_count() as u64 + 5 + further(&outlook.spec);
     (AHEAD + 3) * outlook.config.training.batch_size as u64 * 4 * row
 }
 

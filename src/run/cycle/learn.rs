@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use super::{Cycle, RunError};
-use crate::data::{Batch, Sampler};
+use crate::data::Sampler;
 use crate::game::Game;
 use crate::net::{Weights, torch_device};
 use crate::run::dir::DirError;
@@ -14,19 +14,32 @@ use crate::run::pointer::{Which, file_digest};
 use crate::run::state::{RunState, Stage, TrainerFile};
 use crate::train::{BatchView, NonFiniteAction, NonFiniteParams, Trainer};
 use crate::util::publish::PublishError;
+use crate::util::rng::{Purpose, Stream};
 
 /// Rejected batches of a generation that are kept.
 const KEPT: u64 = 16;
 
 impl<G: Game> Cycle<'_, G> {
-    /// The trainer, as the last saved state left it.
-    pub(super) fn open_trainer(&self) -> Result<Trainer, RunError> {
-        // What a saved state replaces need not be read.
-        let start = if self.state.trainer.is_some() { Weights::identity(&self.spec) } else { self.beginning()? };
+    /// The trainer, as the last saved state left it; that of a new network where `grows`.
+    pub(super) fn open_trainer(&self, grows: bool) -> Result<Trainer, RunError> {
+        let generation = self.state.generation;
+        // Before its first step a generation has the trainer of the one before.
+        let begun =
+            grows || self.state.stage == Stage::Gate || matches!(self.state.stage, Stage::Learn { done: 1.., .. });
+        let trained = if begun { generation } else { generation - 1 };
+        let spec = self.config.training.spec(&self.game, self.config.network_of(trained).clone());
+        let purpose = if grows { &[u64::from(generation)][..] } else { &[] };
+        // Of new networks, and of auxiliary heads that are new, nothing is saved anywhere.
+        let mut start = Weights::init(&spec, &mut Stream::keyed(self.config.seed, Purpose::Weights, purpose));
+        if self.state.trainer.is_none() && !grows {
+            start.0.extend(self.beginning()?.0);
+        }
         let device = torch_device(self.resolved.device);
         let threads = self.config.training_threads();
-        let mut trainer = Trainer::new(&self.spec, &start, self.config.training.clone(), device, threads)?;
-        if let Some(TrainerFile { name, .. }) = &self.state.trainer {
+        let mut trainer = Trainer::new(&spec, &start, self.config.training.clone(), device, threads)?;
+        if grows {
+            trainer.begin_at(self.state.step);
+        } else if let Some(TrainerFile { name, .. }) = &self.state.trainer {
             trainer.load_state(&self.dir.state_file(name))?;
         }
         trainer.set_rate_factor(self.state.rate_factor);
@@ -36,10 +49,19 @@ impl<G: Game> Cycle<'_, G> {
     pub(super) fn learn(&mut self, first: u64, total: u64) -> Result<(), RunError> {
         let generation = self.state.generation;
         let began = Instant::now();
+        let grows = first == 0 && self.config.growth_at(generation).is_some();
         let mut trainer = match self.trainer.take() {
-            Some(trainer) => trainer,
-            None => self.open_trainer()?,
+            Some(trainer) if !grows => trainer,
+            _ => self.open_trainer(grows)?,
         };
+        if grows {
+            self.tell(&Event::Notice(format!(
+                "generation {generation} trains a new network: {}",
+                self.spec(generation)
+            )))?;
+            // Whoever plays with it next finds out anew how.
+            self.pool = None;
+        }
         self.tell(&Event::PhaseStarted { phase: Phase::Learn, generation, done: first, total })?;
         let sampler = Sampler::new(self.game.clone(), self.config.samples.clone());
         let batch_size = self.config.training.batch_size;
@@ -88,7 +110,7 @@ impl<G: Game> Cycle<'_, G> {
             let batches = if rejected.get() == 1 { "batch was" } else { "batches were" };
             Some(format!("{} {batches} not finite (the last one: {})", rejected.get(), last.into_inner()))
         } else {
-            let mut batch = Batch::new(&self.game, batch_size);
+            let mut batch = lesson.batch(trainer.spec());
             lesson.fill(total, &mut batch).map_err(LearnError::from)?;
             trainer.not_finite(&batch)?.map(|what| format!("the network is not finite ({what})"))
         };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Cycle, RunError, publish_copy};
 use crate::data::{GameRecord, Opened, Origin, ReadRecords, RecordFileError, RecordWriter};
 use crate::game::{Game, full_name};
-use crate::net::CheckpointError;
+use crate::net::{Checkpoint, CheckpointError};
 use crate::run::dir::{DirError, RunDir};
 use crate::run::event::Event;
 use crate::run::pointer::{Which, file_digest};
@@ -161,8 +161,16 @@ impl<G: Game> Cycle<'_, G> {
         if let Some(TrainerFile { name, digest }) = &self.state.trainer {
             let file = self.dir.state_file(name);
             if !is(&file, digest)? {
-                self.open_trainer()?;
+                self.open_trainer(false)?;
                 return Err(RunError::Exchanged { file });
+            }
+        }
+        let newest = self.newest();
+        // A damaged one is told of below, if it matters.
+        if let Ok(Checkpoint { info, .. }) = self.checkpoint(newest) {
+            let asked = self.spec(newest);
+            if info.network != asked {
+                return Err(RunError::Grown { generation: newest, made: info.network, asked });
             }
         }
         let best = self.dir.checkpoint(self.state.best);
@@ -180,6 +188,11 @@ impl<G: Game> Cycle<'_, G> {
             Some((_, told)) if copied => Ok(Some(told)),
             _ => Err(wrong),
         }
+    }
+
+    /// The newest generation whose training is over.
+    fn newest(&self) -> u32 {
+        if self.state.stage == Stage::Gate { self.state.generation } else { self.state.generation - 1 }
     }
 
     /// Does what [`choose`](Self::choose) found to be necessary, and says so.
