@@ -272,7 +272,10 @@ fn a_ladder_rates_the_checkpoints_of_a_run() {
     assert!(again.err.contains("goes on after 54 of 54 games") && again.out.contains("+0"), "{}", again.err);
     let games = Path::new(&run_folder).join("ladder/games.jsonl");
     std::fs::write(&games, file("games.jsonl").replace("\"result\":\"1-0\"", "\"result\":\"0-1\"")).unwrap();
-    assert_eq!(climb(&["--json"]).expect(0).json(), ladder);
+    let again = climb(&["--json"]).expect(0);
+    assert!(again.err.contains("games.jsonl, line") && again.err.contains("games.jsonl.damaged"), "{}", again.err);
+    assert!(games.with_file_name("games.jsonl.damaged").exists());
+    assert_eq!(again.json(), ladder);
     assert_eq!(std::fs::read_dir(&charts).unwrap().count(), 1);
     // An anchor that is a network, and whose file changes, is another player.
     let anchor = scratch.path().join("anchor.safetensors");
@@ -286,7 +289,11 @@ fn a_ladder_rates_the_checkpoints_of_a_run() {
     std::fs::copy(checkpoint(0), &anchor).unwrap();
     assert!(!with_anchor().contains("goes on after") && with_anchor().contains("goes on after"));
     std::fs::copy(checkpoint(4), &anchor).unwrap();
-    assert!(!with_anchor().contains("goes on after"));
+    let changed = with_anchor();
+    assert!(
+        !changed.contains("goes on after") && changed.contains("what differs: the network of a player"),
+        "{changed}"
+    );
     // The run itself goes on undisturbed.
     let config = Path::new(&run_folder).join("config.json");
     Process::start(&mut common::train(&config, Path::new(&run_folder), &["stop.iterations=5"])).finish().expect(0);

@@ -106,6 +106,20 @@ fn variants_are_trained_for_the_same_and_rated_together() {
     assert_eq!(fs::read(out.join("sixteen/seed-1/metrics.jsonl")).unwrap(), before);
     assert!(again.err.contains("goes on after 100 of 100 games"), "{}", again.err);
 
+    // Damaged games are kept aside and played again; a network that is lost would change what is rated.
+    let games = out.join("games.jsonl");
+    let text = fs::read_to_string(&games).unwrap();
+    fs::write(&games, text.replacen("\"reason\":\"", "\"reason\":\"x", 1)).unwrap();
+    let again = experiment(&file, &["--json"]).finish().expect(0);
+    assert_eq!(again.json(), report);
+    assert!(again.err.contains("games.jsonl.damaged") && again.err.contains("played anew"), "{}", again.err);
+    assert!(out.join("games.jsonl.damaged").exists());
+    let lost = out.join("two/seed-2/checkpoints/gen-000001.safetensors");
+    let (aside, network) = (scratch.path().join("aside"), lost.display().to_string());
+    fs::rename(&lost, &aside).unwrap();
+    experiment(&file, &[]).finish().complains(1, &[&network, "restore it"]);
+    fs::rename(&aside, &lost).unwrap();
+
     // Another config is another experiment; another budget goes on.
     let mut other = plan();
     other["set"] = json!(["replay.reuse=1"]);
@@ -164,7 +178,11 @@ fn what_is_wrong_with_an_experiment_is_told_before_anything_is_trained() {
     wrong(&|plan| plan["variants"][1]["name"] = "games.jsonl".into(), &["variants[1].name", "writes"]);
     wrong(&|plan| plan["budget"] = json!({ "cpu_hours": 1e-9 }), &["budget.cpu_hours"]);
     wrong(&|plan| plan["config"] = "none.json".into(), &["none.json"]);
+    wrong(&|plan| plan["set"] = json!(["keep.checkpoints=2"]), &["variant `sixteen`", "keep.checkpoints"]);
     wrong(&|plan| plan["colour"] = "red".into(), &["colour"]);
+    let (scratch, file) = folder(&plan());
+    fs::write(scratch.path().join("out"), "").unwrap();
+    experiment(&file, &[]).finish().complains(2, &["is a file", "--output"]);
     run(["experiment", "none.json"]).complains(2, &["none.json"]);
 }
 

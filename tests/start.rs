@@ -40,6 +40,15 @@ fn a_run_begins_with_the_checkpoint_that_its_config_names() {
     };
     let other = load(&first.run().join("checkpoints/gen-000000.safetensors"));
     assert!(distance(&made, &taught) < distance(&made, &other));
+    // A pointer of a run stands for what it names; a config is told of a beginning that is not there.
+    let third = Place::new(CONFIG);
+    let best = format!("start={:?}", first.run().join("best"));
+    third.train(&[&best, "seed=6"]).finish().expect(0);
+    let begun = load(&third.run().join("checkpoints/gen-000000.safetensors"));
+    assert_eq!(begun.weights, load(&first.run().join("checkpoints/gen-000001.safetensors")).weights);
+    let config = third.config().display().to_string();
+    let told = run(["config", &config, "--set", "start=\"none.safetensors\""]).expect(0);
+    assert!(told.err.contains("warning") && told.err.contains("none.safetensors"), "{}", told.err);
     // The file is not needed any more, and the run goes on.
     fs::remove_file(&copy).unwrap();
     second.train(&[&start, "seed=6", "stop.iterations=2"]).finish().expect(0);

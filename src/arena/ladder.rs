@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::rated::{Entrant, Field, Rated, RatedError, openings};
+use super::rated::{Ahead, Entrant, Field, Rated, RatedError, openings};
 use super::{LadderChart, chart};
 use crate::game::Game;
 use crate::games::{self, GameNameError, GameVisitor};
@@ -223,7 +223,7 @@ impl Climb {
         })
     }
 
-    /// Plays and rates; `None` when it was interrupted, what was played is kept. `begin` is told how many games there will be and are.
+    /// Plays and rates; `None` when it was interrupted, what was played is kept. `begin` is told what is ahead.
     ///
     /// # Errors
     /// When a player cannot be opened, or a file not written.
@@ -231,7 +231,7 @@ impl Climb {
         &self,
         game: &G,
         stop: &(dyn Fn() -> bool + Sync),
-        begin: &dyn Fn(usize, usize),
+        begin: &dyn Fn(Ahead),
         progress: &(dyn Fn(&[MatchTally]) + Sync),
     ) -> Result<Option<Ladder>, LadderError> {
         let (params, files) = (&self.params, LadderFiles::of(&self.dir));

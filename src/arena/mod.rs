@@ -14,6 +14,6 @@ pub use chart::{Curve, LadderChart, Plot, chart, plot};
 pub use games_file::{Begins, GamesFile, GamesFileError, Header, read_header};
 pub use hold::{Held, hold};
 pub use ladder::{ANCHORS, Climb, Ladder, LadderError, LadderFiles, LadderParams, Rung, spread};
-pub use rated::{Entrant, Field, Rated, RatedError};
+pub use rated::{Ahead, Entrant, Field, Rated, RatedError};
 pub use replay::{Shown, ShownError, game_of, read_games};
 pub use report::{Summary, signed, signed_interval};

@@ -67,6 +67,17 @@ pub struct Field {
     pub file: PathBuf,
 }
 
+/// What is ahead when the games begin.
+#[derive(Clone, Debug)]
+pub struct Ahead {
+    /// Games in all.
+    pub games: usize,
+    /// Those that are there already.
+    pub played: usize,
+    /// Why games that were there are played anew, and what became of them.
+    pub anew: Option<String>,
+}
+
 /// What came out.
 #[derive(Clone, Debug)]
 pub struct Rated {
@@ -93,9 +104,8 @@ pub enum RatedError {
 }
 
 impl Field {
-    /// Plays and rates; `None` when it was interrupted, what was played is kept. `begin` is told how many games there will be in all
-    /// and how many are there already. A file
-    /// of another match, or one that is damaged, is begun anew, for it can be made again.
+    /// Plays and rates; `None` when it was interrupted, what was played is kept. `begin` is told what is ahead. A file of another
+    /// match is begun anew, as it is when players are added; one that is damaged is set aside before.
     ///
     /// # Errors
     /// When a player cannot be opened, or the file not written.
@@ -103,7 +113,7 @@ impl Field {
         &self,
         game: &G,
         stop: &(dyn Fn() -> bool + Sync),
-        begin: &dyn Fn(usize, usize),
+        begin: &dyn Fn(Ahead),
         progress: &(dyn Fn(&[MatchTally]) + Sync),
     ) -> Result<Option<Rated>, RatedError> {
         let engine = EngineChoice::default();
@@ -127,8 +137,8 @@ impl Field {
         let total = self.encounters.len() * (self.games / 2) * 2;
         let openings = openings(game, self.seed);
         let begins = Begins { openings: &openings, games: total as u64 };
-        let (file, played) = open_games(game, &self.file, header, &begins)?;
-        begin(total, played.len());
+        let (file, played, anew) = open_games(game, &self.file, header, &begins)?;
+        begin(Ahead { games: total, played: played.len(), anew });
         let threads = self.threads.clamp(1, total.max(1));
         let params = MatchParams {
             encounters: self.encounters.clone(),
@@ -153,23 +163,41 @@ pub(super) fn openings<G: Game>(game: &G, seed: u64) -> Openings<G> {
     Openings::random(opening_plies(game) as usize, Stream::keyed(seed, Purpose::Opening, &[]))
 }
 
+/// The file of the games, what is in it, and why what was in it before is not.
 fn open_games<G: Game>(
     game: &G,
     path: &Path,
     header: Header,
     begins: &Begins<'_, G>,
-) -> Result<(GamesFile, Vec<Finished>), GamesFileError> {
-    match GamesFile::open(game, path, header.clone(), Some(begins)) {
-        Err(
-            GamesFileError::Other { .. }
-            | GamesFileError::Foreign { .. }
-            | GamesFileError::Version { .. }
-            | GamesFileError::Line { .. },
-        ) => {
-            let failed = |error| PublishError::writing(path, "remove", error);
-            std::fs::remove_file(path).map_err(failed)?;
-            GamesFile::open(game, path, header, Some(begins))
+) -> Result<(GamesFile, Vec<Finished>, Option<String>), GamesFileError> {
+    let anew = match GamesFile::open(game, path, header.clone(), Some(begins)) {
+        Ok((file, played)) => return Ok((file, played, None)),
+        Err(GamesFileError::Other { difference, .. }) => {
+            std::fs::remove_file(path).map_err(|error| PublishError::writing(path, "remove", error))?;
+            format!("all games are played anew, as they are not those of before (what differs: {difference})")
         }
-        opened => opened,
-    }
+        Err(
+            error @ (GamesFileError::Foreign { .. }
+            | GamesFileError::Version { .. }
+            | GamesFileError::Line { .. }
+            | GamesFileError::Opening { .. }),
+        ) => {
+            let aside = set_aside(path)?;
+            format!("{error}. All games are played anew; the file is kept as {}", aside.display())
+        }
+        Err(error) => return Err(error),
+    };
+    let (file, played) = GamesFile::open(game, path, header, Some(begins))?;
+    Ok((file, played, Some(anew)))
+}
+
+/// Gives a damaged file a name of its own beside it.
+fn set_aside(path: &Path) -> Result<PathBuf, PublishError> {
+    let name = |number: u32| {
+        let end = if number == 1 { String::new() } else { format!("-{number}") };
+        PathBuf::from(format!("{}.damaged{end}", path.display()))
+    };
+    let free = (1..).map(name).find(|path| !path.exists()).expect("there is always another number");
+    std::fs::rename(path, &free).map_err(|error| PublishError::writing(path, "set aside", error))?;
+    Ok(free)
 }

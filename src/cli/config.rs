@@ -8,6 +8,7 @@ use super::{Failure, Outcome, print};
 use crate::net::available;
 use crate::run::budget::Budget;
 use crate::run::config::{RunConfig, preset};
+use crate::run::session::check_start;
 use crate::run::state::RunState;
 use crate::run::strict::{UnknownKey, explain, resolved_json, resolved_value, schema_json};
 
@@ -56,7 +57,14 @@ impl Config {
         }
         match (&self.explain, config) {
             (Some(key), config) => print(&explained(key, &self.config, config).map_err(|e| usage(&e))?),
-            (None, config) => print(&resolved_json(&config.expect("clap asks for it"))),
+            (None, config) => {
+                let config = config.expect("clap asks for it");
+                // It may be one for another machine.
+                if let Err(error) = check_start(&config) {
+                    anstream::eprintln!("warning: {error}");
+                }
+                print(&resolved_json(&config))
+            }
         }
     }
 }

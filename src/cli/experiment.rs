@@ -41,6 +41,9 @@ impl ExperimentVerb {
         let _signals = Signals::listen(&stop)?;
         let (plan, trainings) = Plan::read(&self.file).map_err(|error| Failure::Usage(error.to_string()))?;
         let folder = self.output.clone().unwrap_or_else(|| folder_after(&self.file));
+        if folder.exists() && !folder.is_dir() {
+            return Err(Failure::Usage(format!("{} is a file: --output names a folder", folder.display())));
+        }
         outside_of_runs(&ExperimentFiles::of(&folder).table)?;
         let experiment = Experiment::new(plan, trainings, folder.clone(), self.threads.count());
         if self.dry_run {
@@ -76,7 +79,7 @@ impl GameVisitor for Task {
             training: &|variant, seed, number, of| {
                 anstream::eprintln!("== {variant}, seed {seed}: training {number} of {of}");
             },
-            begin: &|games, played| live.begin(games, played),
+            begin: &|ahead| live.rating(ahead),
             progress: &|tallies| live.tell(tallies),
         };
         self.experiment.check(&game)?;

@@ -88,7 +88,7 @@ impl GameVisitor for Rate<'_> {
 
     fn visit<G: Game>(self, game: G) -> Outcome {
         let live = LiveLater::default();
-        let (begin, progress) = (|games, played| live.begin(games, played), |tallies: &[_]| live.tell(tallies));
+        let (begin, progress) = (|ahead| live.rating(ahead), |tallies: &[_]| live.tell(tallies));
         let ladder = self.climb.play(&game, &|| self.stop.is_set(), &begin, &progress).map_err(failure)?;
         live.end();
         let Some(ladder) = ladder else { return Err(Failure::Interrupted) };

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::arena::Ahead;
 use crate::play::MatchTally;
 use crate::util::stats::{GameCounts, Tally as _};
 
@@ -51,6 +52,14 @@ impl LiveLater {
     /// The match begins; as [`Live::new`].
     pub(super) fn begin(&self, games: usize, played: usize) {
         self.0.get_or_init(|| Live::new(games, played));
+    }
+
+    /// Games that rate players begin.
+    pub(super) fn rating(&self, ahead: Ahead) {
+        if let Some(anew) = ahead.anew {
+            anstream::eprintln!("warning: {anew}");
+        }
+        self.begin(ahead.games, ahead.played);
     }
 
     pub(super) fn tell(&self, tallies: &[MatchTally]) {

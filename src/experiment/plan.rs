@@ -132,6 +132,9 @@ impl Plan {
                 let sets: Vec<String> = plan.set.iter().chain(set).cloned().chain(own).collect();
                 let config = RunConfig::read(&base, &sets)
                     .map_err(|errors| PlanError::Variant { name: name.clone(), errors })?;
+                if config.keep.checkpoints.is_some() {
+                    return Err(PlanError::Keep { name: name.clone() });
+                }
                 trainings.push(Training { variant, config });
             }
         }
@@ -156,6 +159,8 @@ pub enum PlanError {
     File(#[from] ConfigErrors),
     #[error("variant `{name}`:\n{errors}")]
     Variant { name: String, errors: ConfigErrors },
+    #[error("variant `{name}`: keep.checkpoints must be null: any checkpoint may be rated")]
+    Keep { name: String },
     #[error(
         "variant `{first}` plays {game} and variant `{other}` {other_game}: checkpoints of one game alone can be rated together"
     )]

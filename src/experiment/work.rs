@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::plan::{Budget, Plan, Training};
 use super::report::{Point, Report, Run};
-use crate::arena::{Entrant, Field, Rated, RatedError, spread};
+use crate::arena::{Ahead, Entrant, Field, Rated, RatedError, spread};
 use crate::game::Game;
 use crate::net::{Checkpoint, CheckpointError};
 use crate::play::MatchTally;
@@ -50,6 +50,8 @@ pub enum ExperimentError {
     Session { name: String, seed: u64, error: Box<SessionError> },
     #[error("{} has no checkpoint that its metrics.jsonl knows: remove the folder and start again", .folder.display())]
     NoPoints { folder: PathBuf },
+    #[error("{} is missing, and the experiment may have to rate it: restore it from a copy, or remove the run's folder", .file.display())]
+    Lost { file: PathBuf },
     #[error(transparent)]
     Dir(#[from] DirError),
     #[error(transparent)]
@@ -112,8 +114,8 @@ impl ExperimentFiles {
 pub struct Listener<'a> {
     /// A training begins: variant, seed, its number from 1, how many there are.
     pub training: &'a dyn Fn(&str, u64, usize, usize),
-    /// The games begin: how many there are in all, and how many are played already.
-    pub begin: &'a dyn Fn(usize, usize),
+    /// The games begin.
+    pub begin: &'a dyn Fn(Ahead),
     /// Games have ended.
     pub progress: &'a (dyn Fn(&[MatchTally]) + Sync),
 }
@@ -249,8 +251,12 @@ impl Experiment {
     fn points(&self, training: &Training) -> Result<Vec<Point>, ExperimentError> {
         let dir = self.run_of(training);
         let ends = generation_ends(&dir.metrics())?;
-        let known: Vec<u32> =
-            dir.checkpoints()?.into_iter().filter(|generation| ends.contains_key(generation)).collect();
+        // Whichever are chosen: fewer would be other ones.
+        let there = dir.checkpoints()?;
+        if let Some(&generation) = ends.keys().find(|generation| !there.contains(generation)) {
+            return Err(ExperimentError::Lost { file: dir.checkpoint(generation) });
+        }
+        let known: Vec<u32> = there.into_iter().filter(|generation| ends.contains_key(generation)).collect();
         let chosen = match self.plan.rating.checkpoints {
             // The last one is what the run came to.
             1 => known.last().copied().into_iter().collect(),

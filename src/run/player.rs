@@ -68,8 +68,8 @@ pub enum NetworkError {
     NoRun { folder: String },
     #[error("{folder} is a run that has no network yet; train it first")]
     NoNetwork { folder: String },
-    #[error("the `best` of {folder} names {file}, which has changed since: restore the file or the pointer")]
-    Exchanged { folder: String, file: String },
+    #[error("the `{pointer}` of {folder} names {file}, which has changed since: restore the file or the pointer")]
+    Exchanged { pointer: &'static str, folder: String, file: String },
     #[error(transparent)]
     Dir(#[from] DirError),
     #[error(transparent)]
@@ -83,7 +83,8 @@ impl NetworkError {
     }
 }
 
-/// The checkpoint or exported network `path`, or the best checkpoint of the run in the folder `path`, verified.
+/// The checkpoint or exported network `path`, or the best checkpoint of the run in the folder `path`, or the one that a run's pointer
+/// `path` names, verified.
 ///
 /// # Errors
 /// When there is none, or it is damaged.
@@ -91,18 +92,32 @@ pub fn load_network(path: &Path) -> Result<Checkpoint, NetworkError> {
     if matches!(path.try_exists(), Ok(false)) {
         return Err(NetworkError::Missing { path: path.display().to_string() });
     }
-    if !path.is_dir() {
-        return Ok(Checkpoint::import(path)?.0);
+    if path.is_dir() {
+        return pointed(&RunDir::new(path), Which::Best);
     }
-    let dir = RunDir::new(path);
-    let folder = || path.display().to_string();
+    for which in [Which::Best, Which::Latest] {
+        let dir = RunDir::new(path.parent().unwrap_or(Path::new("")));
+        if path.file_name() == Some(which.file_name().as_ref()) && dir.config().exists() {
+            return pointed(&dir, which);
+        }
+    }
+    Ok(Checkpoint::import(path)?.0)
+}
+
+/// The checkpoint that a pointer of a run names.
+fn pointed(dir: &RunDir, which: Which) -> Result<Checkpoint, NetworkError> {
+    let folder = || dir.root().display().to_string();
     if !dir.config().exists() {
         return Err(NetworkError::NoRun { folder: folder() });
     }
-    let pointer = dir.read_pointer(Which::Best)?.ok_or_else(|| NetworkError::NoNetwork { folder: folder() })?;
+    let pointer = dir.read_pointer(which)?.ok_or_else(|| NetworkError::NoNetwork { folder: folder() })?;
     let file = dir.checkpoint(pointer.generation);
     if file_digest(&file)? != pointer.digest {
-        return Err(NetworkError::Exchanged { folder: folder(), file: file.display().to_string() });
+        return Err(NetworkError::Exchanged {
+            pointer: which.file_name(),
+            folder: folder(),
+            file: file.display().to_string(),
+        });
     }
     Ok(Checkpoint::load(&file)?)
 }
