@@ -53,7 +53,7 @@ fn setups(available: &Available, chosen: &Resolved) -> Vec<Setup> {
 
 /// A way to run the network, prepared once for all threads.
 enum Source<'a> {
-    Served(InferenceFactory),
+    Served(Box<InferenceFactory>),
     Eager(&'a Network),
 }
 
@@ -62,7 +62,7 @@ impl<'a> Source<'a> {
         Ok(match setup {
             Setup::Served(resolved) => {
                 let Network { spec, weights, .. } = network;
-                Self::Served(InferenceFactory::open_with(spec, weights, resolved.clone())?)
+                Self::Served(Box::new(InferenceFactory::open_with(spec, weights, resolved.clone())?))
             }
             Setup::Eager => Self::Eager(network),
         })

@@ -182,7 +182,7 @@ fn what_follows_is_seen_by_the_mover() {
     let mut expected: HashMap<Stones, Vec<Expected>> = HashMap::new();
     for record in &records {
         let played: Vec<_> = record.replay(&Pairs).unwrap().collect();
-        let (mut end, last) = played.last().unwrap().clone();
+        let (mut end, last) = *played.last().unwrap();
         Pairs.play(&mut end, last.action);
         let known = record.end.reason != super::super::record::Finish::Resigned;
         for (at, (state, _)) in played.iter().enumerate() {

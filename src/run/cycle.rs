@@ -68,7 +68,7 @@ pub enum RunError {
         "generation {generation} of this run made a {made}, but by the config it is a {asked}: `growth` can change only for \
          generations that are still to come"
     )]
-    Grown { generation: u32, made: NetSpec, asked: NetSpec },
+    Grown { generation: u32, made: String, asked: String },
     #[error("{} of the generation in progress cannot be used: {problem}; restore it from a copy", .file.display())]
     Games { file: PathBuf, problem: String },
     #[error("{} holds the network of generation {found}: restore the right one from a copy", .file.display())]

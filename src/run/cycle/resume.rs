@@ -170,7 +170,8 @@ impl<G: Game> Cycle<'_, G> {
         if let Ok(Checkpoint { info, .. }) = self.checkpoint(newest) {
             let asked = self.spec(newest);
             if info.network != asked {
-                return Err(RunError::Grown { generation: newest, made: info.network, asked });
+                let (made, asked) = (info.network.to_string(), asked.to_string());
+                return Err(RunError::Grown { generation: newest, made, asked });
             }
         }
         let best = self.dir.checkpoint(self.state.best);
