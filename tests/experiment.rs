@@ -183,6 +183,8 @@ fn what_is_wrong_with_an_experiment_is_told_before_anything_is_trained() {
     let (scratch, file) = folder(&plan());
     fs::write(scratch.path().join("out"), "").unwrap();
     experiment(&file, &[]).finish().complains(2, &["is a file", "--output"]);
+    let below = scratch.path().join("out/below").display().to_string();
+    run(["experiment", &file.display().to_string(), "--output", &below]).complains(2, &["out is a file"]);
     run(["experiment", "none.json"]).complains(2, &["none.json"]);
 }
 

@@ -76,9 +76,34 @@ fn games_are_given_up_and_it_is_known_how_often_that_is_wrong() {
 }
 
 #[test]
+fn a_stop_before_the_first_step_of_a_new_network_leaves_the_run_whole() {
+    let growth =
+        r#"growth=[{"generation": 2, "network": {"type": "resnet", "blocks": 6, "channels": 96}, "passes": 0}]"#;
+    let (whole, stopped) = (Place::new(CONFIG), Place::new(CONFIG));
+    whole.train(&[growth]).finish().expect(0);
+    let mut process = stopped.train(&[growth]);
+    process.wait_for("generation 2: self-play done");
+    process.signal("INT");
+    process.finish().expect(130);
+    let folder = stopped.run().display().to_string();
+    common::run(["inspect", "--verify", &folder]).expect(0);
+    // Nor does it matter whether the run goes back to the generation before.
+    fs::write(stopped.run().join("state/run.state"), "damaged").unwrap();
+    let done = stopped.train(&[growth]).finish().expect(0);
+    assert!(done.err.contains("goes back to the end of generation 1"), "{}", done.err);
+    let digest = |place: &Place| network(place, 2).weights.digest().to_string();
+    assert_eq!(digest(&stopped), digest(&whole));
+}
+
+#[test]
 fn old_games_are_searched_anew() {
     let place = Place::new(CONFIG);
-    place.train(&["selfplay.reanalysed_share=0.5", "selfplay.games=40"]).finish().expect(0);
+    let resign = r#"selfplay.resign={"score": 0.49, "searches": 2, "play_on": 0}"#;
+    place.train(&["selfplay.reanalysed_share=0.5", "selfplay.games=40", resign]).finish().expect(0);
+    // Nobody plays on, and in games searched anew nobody could give up.
+    assert!(figures(&place, "selfplay/wrong_resign_share").is_empty());
+    let given_up = figures(&place, "selfplay/resigned_share");
+    assert!(given_up[0].1 > 0.1 && given_up[1].1 < 0.8, "{given_up:?}");
     let read = |generation: u32| {
         let file = place.run().join(format!("games/gen-{generation:06}.games"));
         sparring::data::read(&file).unwrap().records
@@ -119,10 +144,18 @@ fn a_larger_network_takes_over_and_goes_through_the_gate() {
     assert!(last_of(1) == 1e-3 && first_of(2) < 0.9e-3 && last_of(2) == 1e-3, "{rates:?}");
     assert_eq!(figures(&place, "gate/score").len(), 3);
 
-    // What a run has grown into it cannot leave again.
-    let done = place.train(&["stop.iterations=4"]).finish().expect(1);
-    assert!(done.err.contains("generations that are still to come"), "{}", done.err);
-    assert!(!done.err.contains("panicked"), "{}", done.err);
+    // What a run has done cannot be changed, what it will do can.
+    let config = fs::read(place.run().join("config.json")).unwrap();
+    let earlier = r#"growth=[{"generation": 1, "network": {"type": "resnet", "blocks": 2, "channels": 12}}]"#;
+    for past in ["growth=[]", earlier] {
+        let done = place.train(&[past, "stop.iterations=4"]).finish().expect(2);
+        assert!(done.err.contains("generations that are still to come"), "{}", done.err);
+        assert_eq!(fs::read(place.run().join("config.json")).unwrap(), config);
+    }
+    let further =
+        growth.replace("}]", r#"}, {"generation": 4, "network": {"type": "mlp", "hidden": [16]}, "passes": 1}]"#);
+    place.train(&[&further, "stop.iterations=4"]).finish().expect(0);
+    assert!(network(&place, 4).weights.0.contains_key("layers.0.weight"));
 
     // Mistakes are told by their place.
     let wrong = r#"growth=[{"generation": 5, "network": {"type": "mlp", "hidden": [8]}}, {"generation": 5, "network": {"type": "resnet"}}]"#;

@@ -183,7 +183,10 @@ fn open_games<G: Game>(
             | GamesFileError::Opening { .. }),
         ) => {
             let aside = set_aside(path)?;
-            format!("{error}. All games are played anew; the file is kept as {}", aside.display())
+            // What helps is done already.
+            let error = error.to_string();
+            let told = error.split("; ").next().unwrap_or_default();
+            format!("{told}. All games are played anew; the file is kept as {}", aside.display())
         }
         Err(error) => return Err(error),
     };

@@ -41,8 +41,8 @@ impl ExperimentVerb {
         let _signals = Signals::listen(&stop)?;
         let (plan, trainings) = Plan::read(&self.file).map_err(|error| Failure::Usage(error.to_string()))?;
         let folder = self.output.clone().unwrap_or_else(|| folder_after(&self.file));
-        if folder.exists() && !folder.is_dir() {
-            return Err(Failure::Usage(format!("{} is a file: --output names a folder", folder.display())));
+        if let Some(file) = folder.ancestors().find(|part| part.exists()).filter(|part| !part.is_dir()) {
+            return Err(Failure::Usage(format!("{} is a file: --output names a folder", file.display())));
         }
         outside_of_runs(&ExperimentFiles::of(&folder).table)?;
         let experiment = Experiment::new(plan, trainings, folder.clone(), self.threads.count());

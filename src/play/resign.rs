@@ -57,7 +57,7 @@ pub struct Resignations {
 
 impl Resignations {
     /// Counts them in the games of `records`, which were played with `params`.
-    pub fn of<G: Game>(game: &G, params: ResignParams, records: &[GameRecord]) -> Self {
+    pub fn of<'a, G: Game>(game: &G, params: ResignParams, records: impl IntoIterator<Item = &'a GameRecord>) -> Self {
         let mut found = Self::default();
         for record in records {
             if record.end.reason == Finish::Resigned {

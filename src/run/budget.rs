@@ -245,11 +245,14 @@ impl GameVisitor for Predict<'_> {
     fn visit<G: Game>(self, game: G) -> Budget {
         let Self { config, engine, state } = self;
         let nature = Nature::of(&game, state);
+        let generations = generations(config, state, nature.mean_plies).filter(|&generations| generations <= MOST);
+        let last = generations.and_then(|last| u32::try_from(last).ok()).unwrap_or(u32::MAX);
+        let networks = config.trained_networks(&game, last);
         let outlook = Outlook {
             config,
             engine,
-            spec: config.trained_networks(&game).max_by_key(NetSpec::parameter_count).expect("a run has a network"),
-            generations: generations(config, state, nature.mean_plies).filter(|&generations| generations <= MOST),
+            spec: networks.max_by_key(NetSpec::parameter_count).expect("a run has a network"),
+            generations,
             nature,
             done: u64::from(state.generation) - 1,
             played: state.positions,

@@ -65,10 +65,10 @@ pub enum RunError {
     )]
     OtherRun { folder: String },
     #[error(
-        "generation {generation} of this run made a {made}, but by the config it is a {asked}: `growth` can change only for \
-         generations that are still to come"
+        "growth: until generation {generation}, whose games are played, this run has taken the steps {taken}, and the config has \
+         {asked}: only those of generations that are still to come can change"
     )]
-    Grown { generation: u32, made: String, asked: String },
+    Grown { generation: u32, taken: String, asked: String },
     #[error("{} of the generation in progress cannot be used: {problem}; restore it from a copy", .file.display())]
     Games { file: PathBuf, problem: String },
     #[error("{} holds the network of generation {found}: restore the right one from a copy", .file.display())]
@@ -402,6 +402,14 @@ impl<'a, G: Game> Cycle<'a, G> {
             found = Some(crate::data::read(&file)?.records);
         }
         let records = found.unwrap_or_default();
+        let resignations = self.config.selfplay.resign.map(|params| {
+            // In games that were only searched anew nobody could give up.
+            let could_look_back = self.window.positions() > 0.0;
+            let played = records.iter().filter(|record| {
+                !could_look_back || !self.config.selfplay.is_reanalysed(self.config.seed, generation, record.index)
+            });
+            Resignations::of(&self.game, params, played)
+        });
         // Of a damaged file of an earlier generation fewer games may be here than were counted then, so the difference counts.
         let (steps_before, positions_before) = (self.window.total_steps(), self.window.total_positions());
         self.add_to_window(generation, &records)?;
@@ -409,8 +417,6 @@ impl<'a, G: Game> Cycle<'a, G> {
         let counted = self.state.window_totals.last().copied().unwrap_or(0);
         let total = counted + (self.window.total_steps() - steps_before);
         let pool = self.pool.unwrap_or(PoolParams { threads: 1, slots: 1 });
-        let resign = self.config.selfplay.resign;
-        let resignations = resign.map(|params| Resignations::of(&self.game, params, &records));
         self.tell(&Event::SelfPlay(self_play(&records, resignations, generation, &stats, hit_share, pool, began)))?;
         let window = self.window.stats();
         self.tell(&Event::Replay(Replay {
@@ -432,6 +438,7 @@ impl<'a, G: Game> Cycle<'a, G> {
         self.state.window_totals.push(total);
         self.state.games += records.len() as u64;
         self.state.positions += records.iter().map(|record| record.plies.len() as u64).sum::<u64>();
+        self.state.grown = self.config.growth_until(generation).to_vec();
         self.state.stage = Stage::Learn { done: 0, total: self.training_steps(fresh) };
         self.save()
     }

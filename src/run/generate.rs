@@ -170,6 +170,17 @@ impl SelfPlayParams {
         Player::new("self", Seat::Search(seat))
     }
 
+    /// Whether a game of this stream, at its beginning, is to be an old one.
+    fn looks_back(&self, random: &mut Stream) -> bool {
+        let share = f64::from(self.reanalysed_share);
+        share > 0.0 && random.unit() < share
+    }
+
+    /// Whether the game `index` of `generation` is an old one that was searched anew, where there was one.
+    pub fn is_reanalysed(&self, seed: u64, generation: u32, index: u32) -> bool {
+        self.looks_back(&mut game_stream(seed, generation, u64::from(index)))
+    }
+
     /// The first moves of a game, drawn from its stream before anything else.
     pub fn opening<G: Game>(&self, game: &G, random: &mut Stream) -> Opening<G> {
         if random.unit() < f64::from(self.opening_share) {
@@ -179,6 +190,11 @@ impl SelfPlayParams {
             Opening { start: game.start(random), moves: Vec::new() }
         }
     }
+}
+
+/// What every random decision of a game is drawn from.
+fn game_stream(seed: u64, generation: u32, index: u64) -> Stream {
+    Stream::keyed(seed, Purpose::SelfPlay, &[u64::from(generation), index])
 }
 
 /// The games of one generation that are not yet there.
@@ -195,15 +211,14 @@ struct Generation<'a, G: Game> {
 impl<G: Game> Generation<'_, G> {
     /// The game of the window that is searched anew instead of playing another one, if it is this one's turn.
     fn old_game(&self, random: &mut Stream) -> Option<OldGame> {
-        let share = f64::from(self.params.reanalysed_share);
-        if share > 0.0 && random.unit() < share { self.window.old_game(random) } else { None }
+        if self.params.looks_back(random) { self.window.old_game(random) } else { None }
     }
 }
 
 impl<G: Game> Tables<G> for Generation<'_, G> {
     fn next(&self) -> Option<Table<G>> {
         let &index = self.missing.get(self.next.fetch_add(1, Relaxed))?;
-        let mut random = Stream::keyed(self.seed, Purpose::SelfPlay, &[u64::from(self.generation), index]);
+        let mut random = game_stream(self.seed, self.generation, index);
         if let Some(old) = self.old_game(&mut random) {
             let start =
                 old.start.as_deref().map(|text| self.game.parse_state(text).expect("games of the window were checked"));

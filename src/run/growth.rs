@@ -33,8 +33,7 @@ fn default_passes() -> f64 {
 impl RunConfig {
     /// The network that `generation` trains; that of generation 0 is the run's first.
     pub fn network_of(&self, generation: u32) -> &Architecture {
-        let grown = self.growth.iter().rev().find(|step| step.generation <= generation);
-        grown.map_or(&self.network, |step| &step.network)
+        self.growth_until(generation).last().map_or(&self.network, |step| &step.network)
     }
 
     /// The step to another network that `generation` takes, if it takes one.
@@ -42,9 +41,15 @@ impl RunConfig {
         self.growth.iter().find(|step| step.generation == generation)
     }
 
-    /// All networks of the run, as they are trained.
-    pub fn trained_networks<G: Game>(&self, game: &G) -> impl Iterator<Item = NetSpec> {
-        let all = std::iter::once(&self.network).chain(self.growth.iter().map(|step| &step.network));
+    /// The steps that are taken up to `generation`.
+    pub fn growth_until(&self, generation: u32) -> &[GrowthParams] {
+        &self.growth[..self.growth.partition_point(|step| step.generation <= generation)]
+    }
+
+    /// The networks of the run until `generation`, as they are trained.
+    pub fn trained_networks<G: Game>(&self, game: &G, generation: u32) -> impl Iterator<Item = NetSpec> {
+        let later = self.growth_until(generation).iter().map(|step| &step.network);
+        let all = std::iter::once(&self.network).chain(later);
         all.map(|network| self.training.spec(game, network.clone()))
     }
 

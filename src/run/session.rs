@@ -64,7 +64,7 @@ impl SessionError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Identity { .. } | Self::Game(_) | Self::Choice(_) | Self::Budget(BudgetError::Memory { .. }) => true,
-            Self::Run(RunError::Start(_)) => true,
+            Self::Run(RunError::Start(_) | RunError::Grown { .. }) => true,
             Self::Run(RunError::Dir(error)) => matches!(error, DirError::NotFolder(_) | DirError::Foreign { .. }),
             _ => false,
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::dir::{DirError, RunDir};
+use super::growth::GrowthParams;
 use super::rating::{Meeting, Rated, elo};
 use super::stop::{Done, StopParams};
 use crate::util::publish::{PublishError, read_checked, write_checked};
@@ -73,6 +74,9 @@ pub struct RunState {
     /// What the learning rate is multiplied with since then.
     #[serde(default = "full_rate")]
     pub rate_factor: f64,
+    /// The steps to other networks that it has taken, that of the generation in progress once its games are played.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grown: Vec<GrowthParams>,
     /// Draw weights of all games after each generation, as the replay window counts them; the first entry is
     /// generation 0, which has no games.
     pub window_totals: Vec<u64>,
@@ -116,6 +120,7 @@ impl RunState {
             rejected: 0,
             rollbacks: 0,
             rate_factor: full_rate(),
+            grown: Vec::new(),
             window_totals: vec![0],
             meetings: Vec::new(),
             hours: 0.0,

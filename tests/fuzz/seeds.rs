@@ -173,6 +173,7 @@ fn run_states() -> Vec<Seed> {
         rejected: 2,
         rollbacks: 1,
         rate_factor: 0.3,
+        grown: Vec::new(),
         window_totals: vec![0, 1024, 2048, 4096],
         meetings: vec![
             met(Rated::Generation(1), Rated::Anchor),

@@ -106,6 +106,11 @@ impl<G: Game> Cycle<'_, G> {
         if let Some(error) = failure.into_inner() {
             return Err(error);
         }
+        if taught.done == 0 {
+            // Nothing has been learned, and there is nothing to be saved: the trainer is as it was.
+            self.trainer = (!grows).then_some(trainer);
+            return Ok(());
+        }
         let reason = if taught.broken_off {
             let batches = if rejected.get() == 1 { "batch was" } else { "batches were" };
             Some(format!("{} {batches} not finite (the last one: {})", rejected.get(), last.into_inner()))
@@ -121,7 +126,8 @@ impl<G: Game> Cycle<'_, G> {
         self.state.step += applied;
         self.state.samples += applied * batch_size as u64;
         self.state.rejected = rejected.get();
-        let name = format!("step-{:09}.state", self.state.step);
+        // Steps alone are no name: in two generations they may be the same, but not the trainer.
+        let name = format!("step-{:09}-gen-{generation:06}.state", self.state.step);
         let file = self.dir.state_file(&name);
         trainer.save_state(&file)?;
         self.state.trainer = Some(TrainerFile { name, digest: file_digest(&file)? });

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Cycle, RunError, publish_copy};
 use crate::data::{GameRecord, Opened, Origin, ReadRecords, RecordFileError, RecordWriter};
 use crate::game::{Game, full_name};
-use crate::net::{Checkpoint, CheckpointError};
+use crate::net::CheckpointError;
 use crate::run::dir::{DirError, RunDir};
 use crate::run::event::Event;
 use crate::run::pointer::{Which, file_digest};
@@ -139,6 +139,12 @@ impl<G: Game> Cycle<'_, G> {
         if !self.state.run.is_empty() && self.state.run != self.config.identity() {
             return Err(RunError::OtherRun { folder: self.dir.root().display().to_string() });
         }
+        let taken = self.state.generation - u32::from(self.state.stage == Stage::Generate);
+        let (grown, asked) = (&self.state.grown, self.config.growth_until(taken));
+        if grown != asked {
+            let [grown, asked] = [&grown[..], asked].map(|steps| serde_json::json!(steps).to_string());
+            return Err(RunError::Grown { generation: taken, taken: grown, asked });
+        }
         // They can be played again, if the run goes back to before that.
         if self.state.stage != Stage::Generate {
             let file = self.dir.games(self.state.generation);
@@ -165,15 +171,6 @@ impl<G: Game> Cycle<'_, G> {
                 return Err(RunError::Exchanged { file });
             }
         }
-        let newest = self.newest();
-        // A damaged one is told of below, if it matters.
-        if let Ok(Checkpoint { info, .. }) = self.checkpoint(newest) {
-            let asked = self.spec(newest);
-            if info.network != asked {
-                let (made, asked) = (info.network.to_string(), asked.to_string());
-                return Err(RunError::Grown { generation: newest, made, asked });
-            }
-        }
         let best = self.dir.checkpoint(self.state.best);
         let wrong = match is(&best, &self.state.best_digest) {
             Ok(true) => {
@@ -189,11 +186,6 @@ impl<G: Game> Cycle<'_, G> {
             Some((_, told)) if copied => Ok(Some(told)),
             _ => Err(wrong),
         }
-    }
-
-    /// The newest generation whose training is over.
-    fn newest(&self) -> u32 {
-        if self.state.stage == Stage::Gate { self.state.generation } else { self.state.generation - 1 }
     }
 
     /// Does what [`choose`](Self::choose) found to be necessary, and says so.
