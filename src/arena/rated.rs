@@ -10,7 +10,7 @@ use crate::net::EngineChoice;
 use crate::play::{Finished, MatchParams, MatchReport, MatchTally, Openings, Player, PoolError, PoolParams};
 use crate::run::config::opening_plies;
 use crate::run::player::{PlayerError, PlayerSpec};
-use crate::util::publish::PublishError;
+use crate::util::publish::{PublishError, set_aside};
 use crate::util::rng::{Purpose, Stream};
 use crate::util::stats::{Estimate, RatingError};
 
@@ -182,7 +182,9 @@ fn open_games<G: Game>(
             | GamesFileError::Line { .. }
             | GamesFileError::Opening { .. }),
         ) => {
-            let aside = set_aside(path)?;
+            let mut target = path.to_owned();
+            target.as_mut_os_string().push(".damaged");
+            let aside = set_aside(path, &target)?;
             // What helps is done already.
             let error = error.to_string();
             let told = error.split("; ").next().unwrap_or_default();
@@ -192,15 +194,4 @@ fn open_games<G: Game>(
     };
     let (file, played) = GamesFile::open(game, path, header, Some(begins))?;
     Ok((file, played, Some(anew)))
-}
-
-/// Gives a damaged file a name of its own beside it.
-fn set_aside(path: &Path) -> Result<PathBuf, PublishError> {
-    let name = |number: u32| {
-        let end = if number == 1 { String::new() } else { format!("-{number}") };
-        PathBuf::from(format!("{}.damaged{end}", path.display()))
-    };
-    let free = (1..).map(name).find(|path| !path.exists()).expect("there is always another number");
-    std::fs::rename(path, &free).map_err(|error| PublishError::writing(path, "set aside", error))?;
-    Ok(free)
 }

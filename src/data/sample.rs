@@ -243,8 +243,7 @@ impl<G: Game> Sampler<G> {
         key: SampleKey,
         rows: &mut BatchRows<'_>,
     ) -> Result<(), SampleError> {
-        let total = window.steps();
-        if total == 0 {
+        if window.steps() == 0 {
             return Err(SampleError::Empty);
         }
         let facts = self.game.ending_shape().slots(rows.shape.cells()) * rows.ending_weight.len();
@@ -269,9 +268,7 @@ impl<G: Game> Sampler<G> {
         for row in 0..rows.count {
             let indices = [key.generation, key.step, (rows.first + row) as u64];
             let mut stream = Stream::keyed(key.seed, Purpose::Samples, &indices);
-            // The bias of a draw by multiplication is below total / 2^64.
-            let step = ((u128::from(stream.bits()) * u128::from(total)) >> 64) as u64;
-            let (game, ply) = window.at(step);
+            let (game, ply) = window.draw(&mut stream).ok_or(SampleError::Empty)?;
             let symmetry = stream.below(symmetries);
             self.replay(game, ply, symmetry, &mut state);
             self.write(game, ply, &state, symmetry, rows, row, &mut moves);

@@ -246,14 +246,17 @@ impl ReplayWindow {
         (&slot.game, slot.game.ply_at((step - first) as u32))
     }
 
+    /// A game and a ply of it, drawn by their weights; `None` where there is nothing to draw.
+    pub(super) fn draw(&self, random: &mut Stream) -> Option<(&PackedGame, usize)> {
+        let total = self.steps();
+        // The bias of a draw by multiplication is below total / 2^64.
+        let step = ((u128::from(random.bits()) * u128::from(total)) >> 64) as u64;
+        (total > 0).then(|| self.at(step))
+    }
+
     /// A game of the window, drawn in proportion to what it teaches; `None` where there is nothing to draw.
     pub fn old_game(&self, random: &mut Stream) -> Option<OldGame> {
-        let total = self.steps();
-        if total == 0 {
-            return None;
-        }
-        let step = ((u128::from(random.bits()) * u128::from(total)) >> 64) as u64;
-        let (game, _) = self.at(step);
+        let (game, _) = self.draw(random)?;
         Some(OldGame {
             start: game.start().map(str::to_owned),
             opening: (0..game.plies()).take_while(|&ply| game.kind(ply) == PlyKind::Opening).count(),

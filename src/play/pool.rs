@@ -11,20 +11,11 @@ use std::time::{Duration, Instant};
 
 use super::running::{Desks, Running, Step};
 use super::seat::{Mover, Player};
-use crate::data::{GameRecord, RecordEnd};
+use crate::data::{GameRecord, OldGame};
 use crate::eval::{EvalError, EvalWork, Evaluations, Evaluator, Leaves};
 use crate::game::{Game, WdlAbs};
 use crate::search::Ticket;
 use crate::util::rng::Stream;
-
-/// A game that has been played.
-#[derive(Clone, Debug)]
-pub struct Script {
-    /// All its moves, those of the opening included.
-    pub moves: Vec<crate::game::Action>,
-    /// How it ended.
-    pub end: RecordEnd,
-}
 
 /// A game to be played.
 #[derive(Clone, Debug)]
@@ -38,7 +29,7 @@ pub struct Table<G: Game> {
     /// Moves made before the players take over.
     pub opening: Vec<crate::game::Action>,
     /// What is played, where the game has been played before and is only searched anew.
-    pub script: Option<Script>,
+    pub script: Option<OldGame>,
     /// Feeds every random decision of the game.
     pub random: Stream,
 }

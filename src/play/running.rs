@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::pool::{Clock, Finished, PoolStats, Script, Table};
+use super::pool::{Clock, Finished, PoolStats, Table};
 use super::resign::Despair;
 use super::seat::{Choice, Mover, Player, SearchSeat, Teaching, Turn};
-use crate::data::{Finish, GameRecord, PlyKind, PlyRecord, RecordEnd};
+use crate::data::{Finish, GameRecord, OldGame, PlyKind, PlyRecord, RecordEnd};
 use crate::eval::Leaves;
 use crate::game::{Action, Game, Outcome, Player as Side, WdlAbs, WdlPov, full_name};
 use crate::search::{Budget, Gathered, SearchSummary, Ticket, Tree};
@@ -47,7 +47,7 @@ pub(super) struct Running<G: Game> {
     surprises: Vec<(usize, f64)>,
     /// Counts hopeless searches, in a game where players may give up.
     despair: Option<Despair>,
-    script: Option<Script>,
+    script: Option<OldGame>,
     random: Stream,
     /// Whether the search of the current move has begun, and if so whether it is a full one.
     searching: Option<PlyKind>,

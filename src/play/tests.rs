@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::*;
-use crate::data::{Finish, GameRecord, PlyKind};
+use crate::data::{Finish, GameRecord, OldGame, PlyKind};
 use crate::eval::{
     Cached, Counting, EvalCache, EvalError, EvalWork, Evaluations, Evaluator, HashEval, Leaves, Symmetrized,
     SymmetryMode, Uniform,
@@ -388,12 +388,13 @@ impl Tables<ConnectFour> for Again<'_> {
         let record = records.get(next.fetch_add(1, Relaxed))?;
         let moves: Vec<_> = record.plies.iter().map(|ply| ply.action).collect();
         let opening = record.plies.iter().take_while(|ply| ply.kind == PlyKind::Opening).count();
+        let old = OldGame { start: None, opening, moves: moves.clone(), end: record.end };
         Some(Table {
             index: u64::from(record.index),
             seats: [0, 0],
             start: game.parse_state(&record.start).unwrap(),
             opening: moves[..opening].to_vec(),
-            script: Some(Script { moves, end: record.end }),
+            script: Some(old),
             random: Stream::test(u64::from(record.index)),
         })
     }

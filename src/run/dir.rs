@@ -355,18 +355,8 @@ impl RunDir {
     /// When it cannot be moved.
     pub fn set_aside(&self, file: &Path) -> Result<PathBuf, DirError> {
         let folder = self.root.join("damaged");
-        let failed = |source| PublishError::writing(file, "set aside", source);
         fs::create_dir_all(&folder).map_err(|e| PublishError::writing(&folder, "create", e))?;
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut target = folder.join(&name);
-        let mut number = 1;
-        while target.try_exists().map_err(failed)? {
-            number += 1;
-            target = folder.join(format!("{name}.{number}"));
-        }
-        fs::rename(file, &target).map_err(failed)?;
-        publish::sync_folder(&folder)?;
-        Ok(target)
+        Ok(publish::set_aside(file, &folder.join(file.file_name().unwrap_or_default()))?)
     }
 }
 

@@ -11,8 +11,8 @@ use crate::data::{OldGame, ReplayWindow};
 use crate::eval::SymmetryMode;
 use crate::game::Game;
 use crate::play::{
-    EvaluatorSource, FastMoves, Finished, Opening, Player, PoolError, PoolParams, PoolStats, ResignParams, Script,
-    SearchSeat, Seat, Table, Tables, Teaching, Temperature, play_pool, random_opening,
+    EvaluatorSource, FastMoves, Finished, Opening, Player, PoolError, PoolParams, PoolStats, ResignParams, SearchSeat,
+    Seat, Table, Tables, Teaching, Temperature, play_pool, random_opening,
 };
 use crate::search::{RootNoise, SearchParams};
 use crate::util::rng::{Purpose, Stream};
@@ -224,8 +224,7 @@ impl<G: Game> Tables<G> for Generation<'_, G> {
                 old.start.as_deref().map(|text| self.game.parse_state(text).expect("games of the window were checked"));
             let start = start.unwrap_or_else(|| self.game.startpos());
             let opening = old.moves[..old.opening].to_vec();
-            let script = Some(Script { moves: old.moves, end: old.end });
-            return Some(Table { index, seats: [0, 0], start, opening, script, random });
+            return Some(Table { index, seats: [0, 0], start, opening, script: Some(old), random });
         }
         let opening = self.params.opening(self.game, &mut random);
         Some(Table { index, seats: [0, 0], start: opening.start, opening: opening.moves, script: None, random })

@@ -93,23 +93,23 @@ pub fn load_network(path: &Path) -> Result<Checkpoint, NetworkError> {
         return Err(NetworkError::Missing { path: path.display().to_string() });
     }
     if path.is_dir() {
-        return pointed(&RunDir::new(path), Which::Best);
-    }
-    for which in [Which::Best, Which::Latest] {
-        let dir = RunDir::new(path.parent().unwrap_or(Path::new("")));
-        if path.file_name() == Some(which.file_name().as_ref()) && dir.config().exists() {
-            return pointed(&dir, which);
+        let dir = RunDir::new(path);
+        if !dir.config().exists() {
+            return Err(NetworkError::NoRun { folder: path.display().to_string() });
         }
+        return pointed(&dir, Which::Best);
     }
-    Ok(Checkpoint::import(path)?.0)
+    let dir = RunDir::new(path.parent().unwrap_or(Path::new("")));
+    let mut pointers = [Which::Best, Which::Latest].into_iter();
+    match pointers.find(|which| path.file_name() == Some(which.file_name().as_ref())) {
+        Some(which) if dir.config().exists() => pointed(&dir, which),
+        _ => Ok(Checkpoint::import(path)?.0),
+    }
 }
 
 /// The checkpoint that a pointer of a run names.
 fn pointed(dir: &RunDir, which: Which) -> Result<Checkpoint, NetworkError> {
     let folder = || dir.root().display().to_string();
-    if !dir.config().exists() {
-        return Err(NetworkError::NoRun { folder: folder() });
-    }
     let pointer = dir.read_pointer(which)?.ok_or_else(|| NetworkError::NoNetwork { folder: folder() })?;
     let file = dir.checkpoint(pointer.generation);
     if file_digest(&file)? != pointer.digest {

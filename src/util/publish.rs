@@ -160,6 +160,24 @@ pub fn sync_folder(folder: &Path) -> Result<(), PublishError> {
     Ok(())
 }
 
+/// Moves `file` to `target` on the same disk, or, where that is taken, to `target.2`, `target.3` and so on; returns its new place.
+///
+/// # Errors
+/// When it cannot be moved.
+pub fn set_aside(file: &Path, target: &Path) -> Result<PathBuf, PublishError> {
+    let failed = |source| PublishError::writing(file, "set aside", source);
+    let mut place = target.to_owned();
+    let mut number = 1;
+    while place.try_exists().map_err(failed)? {
+        number += 1;
+        place = target.to_owned();
+        place.as_mut_os_string().push(format!(".{number}"));
+    }
+    std::fs::rename(file, &place).map_err(failed)?;
+    sync_folder(place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
+    Ok(place)
+}
+
 /// Whether an open file is still where it was opened: writes to a removed one succeed and are lost.
 ///
 /// # Errors
